@@ -1,0 +1,36 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cantilever/data/source/example_source.h"
+
+namespace cantilever {
+
+// Where the pairs are; names as run_bridgetower.py's data arguments. Empty: not given.
+struct SourceOptions {
+  std::string dataset_name;  // a folder or file (hub names come with a later issue: a named error)
+  std::string dataset_config_name;
+  std::string data_dir;
+  std::string train_file, validation_file, test_file;
+  std::string train_dir, validation_dir;
+  std::string image_root;  // where relative picture paths start; default: the data file's folder
+  std::string image_column = "image_path";
+  std::string caption_column = "caption";
+  bool script_splits = false;  // cut train 60/20/20 whenever test is missing, as the script does
+  uint64_t seed = 42;          // of that cut
+};
+
+// The splits by name ("train", "validation", "test"). Given splits are used as they are; a set with
+// neither validation nor test is cut 60/20/20 with numpy's default_rng(seed).permutation, and the log
+// says so. Throws Error: nothing given, format unknown (with the list of those read), column missing
+// (all columns with types, the file, the nearest name), no rows.
+std::map<std::string, std::shared_ptr<ExampleSource>> open_splits(const SourceOptions& options);
+
+// One file or folder as one split.
+std::shared_ptr<ExampleSource> open_source(const std::filesystem::path& path,
+                                           const SourceOptions& options);
+
+}  // namespace cantilever
