@@ -61,7 +61,9 @@ std::string nearest_name(const std::string& name, const std::vector<std::string>
   return best;
 }
 
-void throw_error(const std::string& message) { throw Error(message); }
+void throw_error(const std::string& message) {
+  throw Error(message);
+}
 
 void throw_internal_error(const char* file, int line, const char* condition,
                           const std::string& message) {

@@ -3,7 +3,8 @@
 // Two words for two failures: CANTILEVER_CHECK for what the user or a file did wrong (Error, exit
 // status 1), CANTILEVER_ASSERT for what we did wrong (InternalError, a bug to report).
 //
-// A message names what failed, where (file, row, tensor, flag), the offending value, and what to do:
+// A message names what failed, where (file, row, tensor, flag), the offending value, and what to
+// do:
 //   "model.safetensors: tensor 'a.weight' has dtype 'F7', which no safetensors reader knows; ..."
 
 #include <sstream>
@@ -40,8 +41,8 @@ std::string concat(const Parts&... parts) {
   return std::move(out).str();
 }
 
-// `value` cut to `limit` bytes and with control bytes shown as \xNN, in single quotes: safe to print
-// whatever a file held.
+// `value` cut to `limit` bytes and with control bytes shown as \xNN, in single quotes: safe to
+// print whatever a file held.
 std::string quoted(const std::string& value, size_t limit = 80);
 
 // Of `candidates`, the one with the smallest edit distance to `name` (at most a third of its
@@ -54,15 +55,15 @@ std::string nearest_name(const std::string& name, const std::vector<std::string>
 
 }  // namespace cantilever
 
-#define CANTILEVER_CHECK(condition, ...)                                             \
-  do {                                                                               \
-    if (!(condition)) [[unlikely]]                                                   \
-      ::cantilever::throw_error(::cantilever::concat(__VA_ARGS__));                  \
+#define CANTILEVER_CHECK(condition, ...)                            \
+  do {                                                              \
+    if (!(condition)) [[unlikely]]                                  \
+      ::cantilever::throw_error(::cantilever::concat(__VA_ARGS__)); \
   } while (false)
 
-#define CANTILEVER_ASSERT(condition, ...)                                                       \
-  do {                                                                                          \
-    if (!(condition)) [[unlikely]]                                                              \
-      ::cantilever::throw_internal_error(__FILE__, __LINE__, #condition,                        \
+#define CANTILEVER_ASSERT(condition, ...)                                                      \
+  do {                                                                                         \
+    if (!(condition)) [[unlikely]]                                                             \
+      ::cantilever::throw_internal_error(__FILE__, __LINE__, #condition,                       \
                                          ::cantilever::concat("" __VA_OPT__(, ) __VA_ARGS__)); \
   } while (false)

@@ -38,7 +38,7 @@ class Descriptor {
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) fail("open", path, errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) fail("read", path, errno);
   if (S_ISDIR(status.st_mode)) fail("read", path, EISDIR);
   CANTILEVER_CHECK(S_ISREG(status.st_mode), "cannot map ", path.string(),
@@ -50,7 +50,9 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   bytes_ = {static_cast<const std::byte*>(address), size};
 }
 
-MappedFile::~MappedFile() { unmap(); }
+MappedFile::~MappedFile() {
+  unmap();
+}
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)), bytes_(std::exchange(other.bytes_, {})) {}

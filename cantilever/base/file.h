@@ -36,8 +36,9 @@ class MappedFile {
 std::string read_file(const std::filesystem::path& path);
 
 // A file written beside its final place and renamed onto it: a reader sees the old content or the
-// whole new one, also after a kill or a full disk. commit() flushes to disk, renames and flushes the
-// folder; without it the destructor removes what was written. Throws Error with path and reason.
+// whole new one, also after a kill or a full disk. commit() flushes to disk, renames and flushes
+// the folder; without it the destructor removes what was written. Throws Error with path and
+// reason.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);

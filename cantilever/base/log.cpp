@@ -34,10 +34,18 @@ void set_log_level(LogLevel level) {
   }
 }
 
-void log_debug(const std::string& message) { logger().debug("{}", message); }
-void log_info(const std::string& message) { logger().info("{}", message); }
-void log_warning(const std::string& message) { logger().warn("{}", message); }
-void log_error(const std::string& message) { logger().error("{}", message); }
+void log_debug(const std::string& message) {
+  logger().debug("{}", message);
+}
+void log_info(const std::string& message) {
+  logger().info("{}", message);
+}
+void log_warning(const std::string& message) {
+  logger().warn("{}", message);
+}
+void log_error(const std::string& message) {
+  logger().error("{}", message);
+}
 
 void warn_once(const std::string& key, const std::string& message) {
   static std::mutex mutex;

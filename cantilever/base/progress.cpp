@@ -44,7 +44,9 @@ Progress::Progress(std::string label, int64_t total, bool enabled, int64_t first
       start_(Clock::now()),
       last_(terminal_ ? Clock::time_point{} : start_) {}
 
-Progress::~Progress() { finish(); }
+Progress::~Progress() {
+  finish();
+}
 
 std::string Progress::line() const {
   const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();

@@ -1,7 +1,7 @@
 #include "cantilever/base/stop_signal.h"
 
-#include <csignal>
 #include <unistd.h>
+#include <csignal>
 
 namespace cantilever {
 namespace {
@@ -19,7 +19,7 @@ void on_signal(int signal) {
 
 StopSignal::StopSignal() {
   g_received = 0;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
@@ -32,6 +32,8 @@ StopSignal::~StopSignal() {
   ::sigaction(SIGTERM, &g_previous_term, nullptr);
 }
 
-int StopSignal::received() { return g_received; }
+int StopSignal::received() {
+  return g_received;
+}
 
 }  // namespace cantilever

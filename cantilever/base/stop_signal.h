@@ -2,8 +2,8 @@
 
 namespace cantilever {
 
-// While the object lives, SIGINT and SIGTERM only set a flag; the second one ends the process at once
-// with 128 + signal. One object a process, made by the command that can save its work.
+// While the object lives, SIGINT and SIGTERM only set a flag; the second one ends the process at
+// once with 128 + signal. One object a process, made by the command that can save its work.
 class StopSignal {
  public:
   StopSignal();
