@@ -6,7 +6,9 @@
 
 if(CANTILEVER_TORCH)
   # Built once, used by every room and test that includes torch.
-  file(WRITE "${CMAKE_BINARY_DIR}/torch_pch.cpp" "// carries the precompiled torch headers\n")
+  # file(CONFIGURE) leaves an equal file alone: a new configuration does not build it again.
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/torch_pch.cpp"
+       CONTENT "// carries the precompiled torch headers\n")
   add_library(cantilever_torch_pch OBJECT "${CMAKE_BINARY_DIR}/torch_pch.cpp")
   target_link_libraries(cantilever_torch_pch PUBLIC cantilever::torch cantilever_warnings)
   target_compile_options(cantilever_torch_pch PRIVATE -fpch-preprocess)
