@@ -18,11 +18,14 @@ die() {
   exit 1
 }
 
-# The last line of the log that looks like a reason.
+# The last line of the log that looks like a reason; one about the network says more than the
+# "no such package" that follows from it.
 last_reason() {
   local reason
-  reason=$(grep -aE '^(E:|ERROR:|curl:|[A-Za-z]*Error)' "$SETUP_LOG" | tail -n 1 | cut -c1-200 || true)
-  printf '%s' "${reason:-no reason given}"
+  reason=$(grep -aiE 'connection|proxy|certificate|timed out|resolve' "$SETUP_LOG" | tail -n 1 || true)
+  [ -n "$reason" ] ||
+    reason=$(grep -aE '^(E:|ERROR:|curl:|[A-Za-z]*Error)' "$SETUP_LOG" | tail -n 1 || true)
+  printf '%s' "${reason:-no reason given}" | cut -c1-240
 }
 
 # Only one set-up of a checkout at a time; the lock goes with the process.
@@ -33,6 +36,7 @@ lock_deps() {
     say "another set-up of this checkout is running; waiting for it"
     flock 9
   fi
+  : >"$SETUP_LOG"
 }
 
 check_python() {
