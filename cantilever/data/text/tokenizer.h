@@ -15,8 +15,8 @@ namespace cantilever {
 // loading; encode functions may be called by several threads at once.
 class Tokenizer {
  public:
-  // From a model folder: tokenizer.json, or vocab.json + merges.txt (then <mask> strips blanks on its
-  // left, as in the published files). Throws Error with file and place.
+  // From a model folder: tokenizer.json, or vocab.json + merges.txt (then <mask> strips blanks on
+  // its left, as in the published files). Throws Error with file and place.
   static std::shared_ptr<const Tokenizer> from_folder(const std::filesystem::path& folder);
   ~Tokenizer();
 
