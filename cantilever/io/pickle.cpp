@@ -378,8 +378,7 @@ void Machine::push_long() {
 void Machine::push_global(std::string_view module, std::string_view name) {
   for (const KnownGlobal& known : kGlobals) {
     if (known.module != module || known.name != name) continue;
-    push(
-        {.kind = Kind::kGlobal, .integer = static_cast<int64_t>(known.global), .text = known.name});
+    push({Kind::kGlobal, static_cast<int64_t>(known.global), 0, known.name, {}});
     return;
   }
   fail(
