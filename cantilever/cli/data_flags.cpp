@@ -1,0 +1,135 @@
+// Flags of the model and the data: run_bridgetower.py's ModelArguments and DataTrainingArguments.
+
+#include "cantilever/cli/flag_tables.h"
+
+namespace cantilever {
+
+using enum FlagType;
+
+FlagGroup common_flags() {
+  Flag help = own("help", kBool, "false", "Show the flags of the command and stop.");
+  help.suppressed = true;
+  return {
+      "Common",
+      {
+          std::move(help),
+          differs("debug", kBool, "false",
+                  "Add type and stack to an error, and debug lines to the log.",
+                  "a switch here; the debug options of Transformers (underflow_overflow, "
+                  "tpu_metrics_debug) are not offered"),
+          own("threads", kInt, "null",
+              "Threads for arithmetic. Default: OMP_NUM_THREADS if it is set, else the CPUs that "
+              "this process may use (affinity and cgroup quota).")
+              .at_least(0),
+          same("log_level", kString, "\"passive\"", "How much to log; passive is info.")
+              .one_of({"debug", "info", "warning", "error", "critical", "passive"}),
+      }};
+}
+
+FlagGroup model_flags() {
+  return {
+      "Model",
+      {
+          differs("model_name_or_path", kString, "null",
+                  "Folder with config.json, weights, tokenizer and preprocessor_config.json.",
+                  "a folder; names on the hub come with a later version"),
+          no_effect("config_name", kString, "null", "the config.json beside the weights is used"),
+          same("tokenizer_name", kString, "null", "Folder of the tokenizer, if not the model's."),
+          same("image_processor_name", kString, "null",
+               "Folder of preprocessor_config.json, if not the model's."),
+          differs("freeze_vision_model", kBool, "false", "Do not train the vision tower.",
+                  "works (the example raises AttributeError)"),
+          differs("freeze_text_model", kBool, "false", "Do not train the text tower.",
+                  "works (the example raises AttributeError)"),
+          same("freeze_text_pooler", kBool, "true",
+               "Drop the text pooler, which no loss reaches: neither trained nor saved."),
+          own("contrastive_hidden_size", kInt, "null",
+              "Add fresh contrastive heads of this width to a checkpoint that has none.")
+              .at_least(1),
+          no_effect(
+              "cache_dir", kString, "null",
+              "models and data sets are read where they lie; nothing is downloaded or cached"),
+          no_effect("model_revision", kString, "\"main\"",
+                    "a local folder has no revisions; hub names come with a later version"),
+          no_effect("use_fast_tokenizer", kBool, "true", "there is one tokenizer, a fast one"),
+          no_effect("token", kString, "null", "nothing is asked of the hub in this version")
+              .alias("use_auth_token")
+              .hidden_value(),
+          no_effect("trust_remote_code", kBool, "false",
+                    "no code is ever read from a model or data set"),
+      }};
+}
+
+FlagGroup data_flags() {
+  return {
+      "Data",
+      {
+          differs("dataset_name", kString, "null", "Folder or file with the pairs.",
+                  "a folder or file; names on the hub come with a later version"),
+          same("dataset_config_name", kString, "null",
+               "Configuration (sub-folder) of the data set."),
+          no_effect("dataset_revision", kString, "\"main\"",
+                    "a local data set has no revisions; hub names come with a later version"),
+          same("data_dir", kString, "null", "Folder of the data files within the data set."),
+          differs("train_file", kString, "null", "File with the training pairs.",
+                  "also .jsonl and Parquet"),
+          differs("validation_file", kString, "null", "File with the validation pairs.",
+                  "also .jsonl and Parquet"),
+          differs("test_file", kString, "null", "File with the test pairs.",
+                  "also .jsonl and Parquet"),
+          own("train_dir", kString, "null", "Image folder with the training pairs."),
+          own("validation_dir", kString, "null", "Image folder with the validation pairs."),
+          own("image_root", kString, "null",
+              "Where relative picture paths start. Default: the data file's folder."),
+          same("image_column", kString, "\"image_path\"",
+               "Column with the pictures or their paths."),
+          same("caption_column", kString, "\"caption\"", "Column with the captions."),
+          same("max_seq_length", kInt, "128", "Tokens of a caption; longer ones are cut.")
+              .at_least(3),
+          same("max_train_samples", kInt, "null", "Use the first N rows only.").at_least(1),
+          same("max_eval_samples", kInt, "null", "Use the first N rows only.").at_least(1),
+          own("max_predict_samples", kInt, "null", "Use the first N rows only.").at_least(1),
+          own("script_splits", kBool, "false",
+              "Cut train 60/20/20 whenever a test split is missing, as the example does, even when "
+              "a "
+              "validation file is given. Default: only when both are missing."),
+          no_effect("overwrite_cache", kBool, "false", "nothing is cached"),
+          no_effect("preprocessing_num_workers", kInt, "null",
+                    "captions are tokenised while training, by --dataloader_num_workers threads"),
+          no_effect("streaming", kBool, "false", "rows are always read when they are needed"),
+      }};
+}
+
+FlagGroup pixel_flags() {
+  return {
+      "Pictures",
+      {
+          own("pixel_semantics", kString, "\"reference\"",
+              "Arithmetic of the resize. reference: as the example does it (bytes for paths, float "
+              "without clamp for all others).")
+              .one_of({"reference", "tv-float-aa", "tv-u8"},
+                      "tv-float-noaa, pil-u8 and hf-processor come with a later version"),
+          own("exif_orientation", kString, "\"auto\"",
+              "Turn pictures by their EXIF tag. auto: only where `datasets` decodes (an Image "
+              "feature).")
+              .one_of({"auto", "on", "off"}),
+          own("on_bad_sample", kString, "\"fail\"",
+              "A row that cannot be used: stop with its number and reason, or take the next usable "
+              "row in its place, counted and listed.")
+              .one_of({"fail", "skip"}),
+          own("decoded_cache", kString, "\"off\"", "Keep decoded pictures in memory.")
+              .one_of({"off"}, "the cache comes with a later version"),
+      }};
+}
+
+FlagGroup comparison_flags() {
+  return {"Comparison with the reference",
+          {
+              own("dump_step_tensors", kString, "null",
+                  "Folder for inputs, loss, embeddings and gradients of the first step."),
+              own("dump_sample_order", kBool, "false",
+                  "Write sample_order.json: which rows each step saw."),
+          }};
+}
+
+}  // namespace cantilever

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "cantilever/cli/command.h"
+
+namespace cantilever {
+
+// One file each.
+Command train_command();
+Command init_command();
+Command search_command();
+Command inspect_command();
+Command info_command();
+
+}  // namespace cantilever

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "cantilever/cli/flag_parser.h"
+#include "cantilever/data/source/open_source.h"
+#include "cantilever/train/options.h"
+
+namespace cantilever {
+
+// Flags into the option structs of the rooms: the only place that knows both. Throws UsageError for
+// values that do not go together.
+TrainOptions to_train_options(const FlagValues& values);
+
+// From data_flags(); `splits_seed` is --seed where the command has it.
+SourceOptions to_source_options(const FlagValues& values, uint64_t splits_seed = 42);
+
+}  // namespace cantilever
