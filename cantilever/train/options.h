@@ -9,9 +9,9 @@
 
 namespace cantilever {
 
-// Everything `cantilever train` can be told. Fields bear the names of run_bridgetower.py's model and
-// data arguments and of transformers.TrainingArguments (5.24), with their defaults; the cli room fills
-// them in (to_options.cpp), nobody else knows flags.
+// Everything `cantilever train` can be told. Fields bear the names of run_bridgetower.py's model
+// and data arguments and of transformers.TrainingArguments (5.24), with their defaults; the cli
+// room fills them in (to_options.cpp), nobody else knows flags.
 struct TrainOptions {
   // Model arguments
   std::string model_name_or_path;
@@ -51,9 +51,9 @@ struct TrainOptions {
   std::string lr_scheduler_type = "linear";
   Json lr_scheduler_kwargs = Json::object();
   double warmup_ratio = 0;
-  double warmup_steps = 0;  // below 1 a ratio
-  std::string eval_strategy = "no";    // no, steps, epoch
-  std::optional<double> eval_steps;    // below 1 a ratio of all steps; default: logging_steps
+  double warmup_steps = 0;           // below 1 a ratio
+  std::string eval_strategy = "no";  // no, steps, epoch
+  std::optional<double> eval_steps;  // below 1 a ratio of all steps; default: logging_steps
   double eval_delay = 0;
   std::string logging_strategy = "steps";
   double logging_steps = 500;
@@ -67,7 +67,7 @@ struct TrainOptions {
   int dataloader_num_workers = 0;
   std::optional<int64_t> dataloader_prefetch_factor;
   bool dataloader_drop_last = false;
-  std::string logging_dir;  // default: output_dir/runs/DATE_HOST
+  std::string logging_dir;             // default: output_dir/runs/DATE_HOST
   std::vector<std::string> report_to;  // tensorboard; none
   std::string run_name;
   bool disable_tqdm = false;

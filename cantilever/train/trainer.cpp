@@ -1,0 +1,430 @@
+#include "cantilever/train/trainer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cantilever/base/error.h"
+#include "cantilever/base/file.h"
+#include "cantilever/base/log.h"
+#include "cantilever/base/stop_signal.h"
+#include "cantilever/optim/parameter_groups.h"
+#include "cantilever/train/checkpoint_folders.h"
+#include "cantilever/train/evaluator.h"
+#include "cantilever/train/learning_rate.h"
+#include "cantilever/train/meters.h"
+
+namespace cantilever {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Parameters that the loss reaches. The text pooler is not among them: the Trainer's optimiser
+// passes over a parameter without a gradient, so that weight decay leaves it alone as well.
+NamedParameters trained_parameters(const BridgeTowerForContrastiveLearning& model) {
+  NamedParameters parameters;
+  for (auto& [name, tensor] : model.parameters_in_backward_order()) {
+    if (name.starts_with("bridgetower.text_model.pooler.")) continue;
+    parameters.emplace_back(name, tensor);
+  }
+  CANTILEVER_CHECK(!parameters.empty(), "every parameter is frozen; there is nothing to train");
+  return parameters;
+}
+
+AdamWOptions adamw_options(const TrainOptions& options) {
+  AdamWOptions adamw;
+  adamw.beta1 = options.adam_beta1;
+  adamw.beta2 = options.adam_beta2;
+  adamw.epsilon = options.adam_epsilon;
+  adamw.weight_decay = options.weight_decay;
+  return adamw;
+}
+
+StepOptions step_options(const TrainOptions& options) {
+  StepOptions step;
+  step.max_grad_norm = options.max_grad_norm;
+  step.seed = options.seed;
+  step.apply_non_finite = options.logging_nan_inf_filter;
+  return step;
+}
+
+// Seconds of this call in which nothing was trained, for --adjust_throughput, and when the steps
+// that count began.
+struct Timing {
+  StopWatch all;
+  StopWatch counted;
+  double aside = 0;  // logging, evaluation, saving since `counted`
+  bool warm = false;
+};
+
+}  // namespace
+
+void Sinks::log(const LogEntry& entry) {
+  for (auto& sink : sinks_) sink->log(entry);
+}
+void Sinks::text(const std::string& tag, const std::string& content) {
+  for (auto& sink : sinks_) sink->text(tag, content);
+}
+void Sinks::begin_work(const std::string& label, int64_t total, int64_t first) {
+  for (auto& sink : sinks_) sink->begin_work(label, total, first);
+}
+void Sinks::advance_work(int64_t done, const std::string& tail) {
+  for (auto& sink : sinks_) sink->advance_work(done, tail);
+}
+void Sinks::end_work() {
+  for (auto& sink : sinks_) sink->end_work();
+}
+
+struct Trainer::Impl {
+  Impl(const TrainOptions& run_options, const Workbench& run_bench, Sinks& run_sinks)
+      : options(run_options),
+        bench(run_bench),
+        sinks(run_sinks),
+        plan(make_plan(options, bench.split("train")->size())),
+        schedule(make_schedule(options, plan.max_steps)),
+        parameters(trained_parameters(*bench.model), is_decayed),
+        optimizer(parameters, adamw_options(options)),
+        step(*bench.model, parameters, optimizer, step_options(options)),
+        loader(bench.split("train"), bench.tokenizer, loader_options(options, bench, true)),
+        resume(ResumeState::of_run(options, plan.rows)) {
+    state.take_plan(plan);
+  }
+
+  void continue_from(const fs::path& checkpoint);
+  void announce() const;
+  TrainingResult run();
+  void run_epoch();
+  void run_step(int64_t update);
+  void after_step(const Flow& flow, bool epoch_end);
+  void log_step();
+  void evaluate();
+  void save(bool epoch_end_due);
+  void report_bad_samples();
+  [[noreturn]] void stop_diverged();
+  std::string tail() const;
+  Json final_metrics() const;
+
+  const TrainOptions& options;
+  const Workbench& bench;
+  Sinks& sinks;
+  TrainingPlan plan;
+  Schedule schedule;
+  FlatParameters parameters;
+  AdamW optimizer;
+  TrainStep step;
+  BatchLoader loader;
+
+  TrainerState state;
+  ResumeState resume;  // settings, and what was restored
+  LossMeter loss;
+  StepReport last;         // of the last step
+  int64_t first_step = 0;  // steps done before this call
+  int64_t epoch = 0;       // position of the next step
+  int64_t next_update = 0;
+  bool epoch_end_due = false;
+  int64_t saved_step = -1;
+  size_t reported_bad = 0;
+  bool stopped = false;  // max_steps reached or a signal
+
+  Timing timing;
+  StopWatch since_log;
+  double waited_before_log = 0;
+  int64_t samples_since_log = 0;
+};
+
+void Trainer::Impl::continue_from(const fs::path& checkpoint) {
+  const ResumeState now = resume;
+  resume = read_resume_state(checkpoint);
+  for (const std::string& line : resume.differences(now)) {
+    log_warning(concat("the continuation of ", checkpoint.string(), " is not exact: ", line));
+  }
+  const TrainerState then = TrainerState::load(checkpoint / "trainer_state.json");
+  CANTILEVER_CHECK(then.global_step == resume.global_step, checkpoint.string(),
+                   ": trainer_state.json is of step ", then.global_step,
+                   ", cantilever_state.json of step ", resume.global_step);
+  state = then;
+  state.take_plan(plan);
+  optimizer.set_steps_done(read_moments(checkpoint, parameters));
+  loss.start(resume.running_loss, resume.running_steps);
+  last.gradient_norm = resume.gradient_norm;
+  last.learning_rate = resume.learning_rate;
+  first_step = state.global_step;
+  epoch = first_step / plan.updates_per_epoch;
+  next_update = first_step % plan.updates_per_epoch;
+  epoch_end_due = resume.epoch_end_due && next_update == 0 && epoch > 0;
+  const auto bad = std::move(resume.bad_samples);
+  resume = [&] {
+    ResumeState current = now;
+    current.bad_samples = bad;
+    current.total_loss = resume.total_loss;
+    return current;
+  }();
+  log_info(concat("continuing from ", checkpoint.string(), " at step ", first_step, " of ",
+                  plan.max_steps, ", epoch ", epoch, ", batch ",
+                  plan.first_micro_batch(next_update)));
+}
+
+void Trainer::Impl::announce() const {
+  int64_t trained = 0;
+  for (const ParameterSlot& slot : parameters.slots()) trained += slot.numel;
+  log_info(concat("training: ", bench.split("train")->description()));
+  log_info(concat(plan.rows, " rows, ", plan.num_train_epochs, " epochs of ",
+                  plan.updates_per_epoch, " steps, ", plan.max_steps, " steps in all; batch ",
+                  plan.batch_size, " x ", plan.accumulation, " accumulated; ", trained,
+                  " trained parameters; ", at::get_num_threads(), " threads"));
+  if (plan.batch_size == 1) {
+    warn_once("batch of one",
+              "--per_device_train_batch_size is 1: the contrastive loss of a single pair is always "
+              "0 and nothing is learned; use at least 2");
+  } else if (plan.rows % plan.batch_size == 1 && !options.dataloader_drop_last) {
+    warn_once(
+        "last batch of one",
+        concat("the last batch of every epoch has a single pair (", plan.rows, " rows in ",
+               "batches of ", plan.batch_size,
+               "), whose contrastive loss is always 0; --dataloader_drop_last leaves it out"));
+  }
+}
+
+TrainingResult Trainer::Impl::run() {
+  const StopSignal signals;
+  make_folders(options.output_dir);
+  remove_leftovers(options.output_dir);
+  announce();
+  TrainingResult result;
+  timing = Timing();
+  since_log = StopWatch();
+  sinks.begin_work("train", plan.max_steps, first_step);
+  if (first_step >= plan.max_steps) {
+    log_info(concat("all ", plan.max_steps, " steps are done already"));
+    stopped = true;
+  } else {
+    loader.seek(epoch, plan.first_micro_batch(next_update));
+  }
+  if (epoch_end_due) after_step(flow_after_epoch(options, state.epoch), true);
+  while (!stopped && epoch < plan.num_train_epochs) run_epoch();
+  sinks.end_work();
+  result.stop_signal = StopSignal::received();
+  if (result.stop_signal != 0) {
+    log_warning(concat("stopped by signal ", result.stop_signal, " after step ", state.global_step,
+                       "; checkpoint-", saved_step, " continues with --resume_from_checkpoint"));
+    return result;
+  }
+  result.metrics = final_metrics();
+  LogEntry entry{state.global_step, result.metrics, Json::object()};
+  state.log(result.metrics);
+  result.metrics["epoch"] = state.epoch;
+  entry.values["epoch"] = state.epoch;
+  sinks.log(entry);
+  return result;
+}
+
+void Trainer::Impl::run_epoch() {
+  while (next_update < plan.updates_per_epoch && !stopped) {
+    run_step(next_update);
+    const bool epoch_done = next_update + 1 == plan.updates_per_epoch;
+    epoch_end_due = epoch_done;
+    if (epoch_done) {
+      ++epoch;
+      next_update = 0;
+    } else {
+      ++next_update;
+    }
+    const Flow flow = flow_after_step(options, plan, state.global_step);
+    after_step(flow, false);
+    if (flow.stop) stopped = true;
+    if (StopSignal::received() != 0) {
+      if (saved_step != state.global_step) save(epoch_end_due);
+      stopped = true;
+      return;
+    }
+    if (epoch_done) break;
+  }
+  after_step(flow_after_epoch(options, state.epoch), true);
+  epoch_end_due = false;
+  if (StopSignal::received() != 0) {
+    if (saved_step != state.global_step) save(false);
+    stopped = true;
+  }
+}
+
+void Trainer::Impl::run_step(int64_t update) {
+  const int64_t warmup = options.throughput_warmup_steps;
+  if (!timing.warm && warmup > 0 && state.global_step - first_step == warmup) {
+    timing.warm = true;
+    timing.counted = StopWatch();
+    timing.aside = 0;
+  }
+  const double rate = schedule.learning_rate(state.global_step);
+  last = step.run(state.global_step + 1, plan.micro_batches(update), rate,
+                  [this]() -> const Batch& { return loader.next(); });
+  for (const float micro_batch : last.losses) {
+    loss.add(micro_batch, options.logging_nan_inf_filter);
+  }
+  loss.step_done();
+  resume.total_loss += last.loss();
+  samples_since_log += last.samples;
+  state.total_flos += 6.0 * static_cast<double>(last.input_ids) *
+                      static_cast<double>(bench.model->parameters_without_embeddings());
+  ++state.global_step;
+  state.epoch = plan.epoch_after(epoch, update);
+  report_bad_samples();
+  if (!last.applied) stop_diverged();
+  sinks.advance_work(state.global_step, tail());
+}
+
+void Trainer::Impl::after_step(const Flow& flow, bool epoch_end) {
+  const StopWatch watch;
+  if (flow.log && !loss.window_empty()) log_step();
+  if (flow.evaluate) evaluate();
+  if (flow.save && StopSignal::received() == 0) {
+    state.saved_flow = flow;
+    state.saved_flow.log = false;
+    state.saved_flow.evaluate = false;
+    state.saved_flow.stop = flow.stop || stopped;
+    save(epoch_end_due && !epoch_end);
+  }
+  timing.aside += watch.seconds();
+}
+
+void Trainer::Impl::log_step() {
+  LogEntry entry;
+  entry.step = state.global_step;
+  entry.values["loss"] = loss.take_window();
+  entry.values["grad_norm"] = last.gradient_norm;
+  entry.values["learning_rate"] = last.learning_rate;
+  state.log(entry.values);
+  entry.values["epoch"] = state.epoch;
+  const double seconds = since_log.seconds();
+  const double waited = loader.wait_seconds();
+  entry.extra["logit_scale"] = static_cast<double>(bench.model->logit_scale.item<float>());
+  if (seconds > 0 && samples_since_log > 0) {
+    entry.extra["samples_per_second"] =
+        round_decimals(static_cast<double>(samples_since_log) / seconds, 3);
+    entry.extra["data_wait_share"] =
+        round_decimals(std::min(1.0, (waited - waited_before_log) / seconds), 4);
+  }
+  if (options.on_bad_sample == "skip") {
+    entry.extra["skipped_rows"] = static_cast<int64_t>(resume.bad_samples.size());
+  }
+  sinks.log(entry);
+  since_log = StopWatch();
+  waited_before_log = waited;
+  samples_since_log = 0;
+}
+
+void Trainer::Impl::evaluate() {
+  EvaluationOptions evaluation;
+  evaluation.logging_nan_inf_filter = options.logging_nan_inf_filter;
+  evaluation.should_stop = [] { return StopSignal::received() != 0; };
+  evaluation.progress = [this](int64_t done, int64_t total) {
+    sinks.advance_work(state.global_step, concat("evaluating ", done, "/", total));
+  };
+  auto result = evaluate_split(options, bench, "validation", evaluation);
+  if (!result) return;
+  LogEntry entry{state.global_step, result->metrics, Json::object()};
+  state.log(result->metrics);
+  entry.values["epoch"] = state.epoch;
+  sinks.log(entry);
+}
+
+void Trainer::Impl::save(bool end_due) {
+  ResumeState position = resume;
+  position.global_step = state.global_step;
+  position.epoch = epoch;
+  position.micro_batch = plan.first_micro_batch(next_update);
+  position.epoch_end_due = end_due;
+  position.running_loss = loss.window();
+  position.running_steps = loss.window_steps();
+  position.gradient_norm = last.gradient_norm;
+  position.learning_rate = last.learning_rate;
+  const CheckpointContent content{bench,   parameters, optimizer.steps_done(),
+                                  options, state,      position};
+  const fs::path written = write_checkpoint(options.output_dir, state.global_step, content);
+  saved_step = state.global_step;
+  rotate_checkpoints(options.output_dir, options.save_total_limit, written);
+}
+
+void Trainer::Impl::report_bad_samples() {
+  const auto& bad = loader.bad_samples();
+  for (; reported_bad < bad.size(); ++reported_bad) {
+    const BadSample& sample = bad[reported_bad];
+    const bool known = std::any_of(resume.bad_samples.begin(), resume.bad_samples.end(),
+                                   [&](const BadSample& other) { return other.row == sample.row; });
+    if (known) continue;
+    resume.bad_samples.push_back(sample);
+    log_warning(concat("row ", sample.row, " of the train split is replaced: ", sample.reason));
+  }
+}
+
+void Trainer::Impl::stop_diverged() {
+  log_step();
+  sinks.end_work();
+  state.save(fs::path(options.output_dir) / "trainer_state.json");
+  const auto saved = list_checkpoints(options.output_dir);
+  throw_error(concat(
+      "step ", state.global_step, ": the loss is ", last.loss(), " and the gradient norm ",
+      last.gradient_norm, "; the run has diverged and stops. This step was not applied; ",
+      saved.empty() ? std::string("there is no checkpoint yet")
+                    : concat("the last checkpoint is ", saved.back().path.string()),
+      ". Lower --learning_rate (it was ", last.learning_rate,
+      "), add warm-up or look at the rows of this batch; --logging_nan_inf_filter True goes on as "
+      "Transformers does"));
+}
+
+std::string Trainer::Impl::tail() const {
+  const double seconds = since_log.seconds();
+  char text[120];
+  const double rate = seconds > 0 ? static_cast<double>(samples_since_log) / seconds : 0;
+  const double wait =
+      seconds > 0 ? std::min(1.0, (loader.wait_seconds() - waited_before_log) / seconds) : 0;
+  std::snprintf(text, sizeof text, "loss %.4g, %.1f samples/s, data %.0f %%", last.loss(), rate,
+                100 * wait);
+  return text;
+}
+
+Json Trainer::Impl::final_metrics() const {
+  const double seconds = timing.all.seconds();
+  const auto steps = static_cast<double>(state.global_step - first_step);
+  const double samples =
+      plan.planned_samples * steps / static_cast<double>(std::max<int64_t>(plan.max_steps, 1));
+  Json metrics = speed_metrics("train", seconds, samples, steps);
+  const double aside = options.adjust_throughput ? timing.aside : 0;
+  if (timing.warm || aside > 0) {
+    const double warmup = timing.warm ? static_cast<double>(options.throughput_warmup_steps) : 0;
+    const double counted = (timing.warm ? timing.counted.seconds() : seconds) - aside;
+    const auto batch = static_cast<double>(plan.batch_size * plan.accumulation);
+    const Json rates =
+        speed_metrics("train", std::max(counted, 1e-9), samples - warmup * batch, steps - warmup);
+    metrics["train_samples_per_second"] = rates["train_samples_per_second"];
+    metrics["train_steps_per_second"] = rates["train_steps_per_second"];
+  }
+  metrics["total_flos"] = state.total_flos;
+  metrics["train_loss"] = loss.call_total() / std::max(steps, 0.001);
+  return metrics;
+}
+
+Trainer::Trainer(const TrainOptions& options, const Workbench& bench, Sinks& sinks,
+                 const fs::path& checkpoint)
+    : impl_(std::make_unique<Impl>(options, bench, sinks)) {
+  if (!checkpoint.empty()) impl_->continue_from(checkpoint);
+}
+
+Trainer::~Trainer() = default;
+
+void Trainer::observe(StepObserver* observer) {
+  impl_->step.observe(observer);
+}
+
+TrainingResult Trainer::run() {
+  return impl_->run();
+}
+
+const TrainerState& Trainer::state() const {
+  return impl_->state;
+}
+const TrainingPlan& Trainer::plan() const {
+  return impl_->plan;
+}
+
+}  // namespace cantilever
