@@ -13,9 +13,10 @@ namespace cantilever {
 
 // What loading found, for the log and for `info`.
 struct LoadReport {
-  std::vector<std::string> forgiven_missing;     // text pooler
-  std::vector<std::string> forgiven_unexpected;  // text pooler, itm_score.*, mlm_score.*, position_ids
-  std::vector<std::string> fresh;                // heads made new by contrastive_hidden_size
+  std::vector<std::string> forgiven_missing;  // text pooler
+  std::vector<std::string>
+      forgiven_unexpected;         // text pooler, itm_score.*, mlm_score.*, position_ids
+  std::vector<std::string> fresh;  // heads made new by contrastive_hidden_size
 };
 
 struct LoadOptions {
@@ -26,9 +27,9 @@ struct LoadOptions {
 };
 
 // Reads config.json and the weights of a folder (any floating dtype becomes float32). Missing,
-// unexpected and mis-shaped names are reported together in one Error, but for what bridgetower.md 1.2,
-// 13.16 and 15 forgive. Three of the four published checkpoints have no contrastive heads: an Error
-// that names --contrastive_hidden_size N.
+// unexpected and mis-shaped names are reported together in one Error, but for what
+// bridgetower.md 1.2, 13.16 and 15 forgive. Three of the four published checkpoints have no
+// contrastive heads: an Error that names --contrastive_hidden_size N.
 std::shared_ptr<BridgeTowerForContrastiveLearning> load_checkpoint(
     const std::filesystem::path& folder, const LoadOptions& options, LoadReport* report = nullptr);
 

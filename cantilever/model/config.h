@@ -72,9 +72,9 @@ struct BridgeTowerConfig {
   // What save_pretrained of Transformers 5.24 writes for this model.
   Json to_json() const;
 
-  // Values that the Python class accepts and cannot run for the contrastive class (bridgetower.md 13
-  // and 15), impossible geometry, unknown activations or link towers: Error naming key and value.
-  // Missing contrastive_hidden_size is no error here (see load in checkpoint_loader.h).
+  // Values that the Python class accepts and cannot run for the contrastive class (bridgetower.md
+  // 13 and 15), impossible geometry, unknown activations or link towers: Error naming key and
+  // value. Missing contrastive_hidden_size is no error here (see load in checkpoint_loader.h).
   void check(const std::string& where) const;
 };
 

@@ -33,9 +33,9 @@ struct ModelOptions {
 
 class BridgeTowerModel;
 
-// transformers.BridgeTowerForContrastiveLearning: members are named as state-dict keys and registered
-// in its order, so named_parameters() gives the names of the files. float32 on the CPU. Parameters are
-// allocated, not filled: load_checkpoint() or initialize() does that.
+// transformers.BridgeTowerForContrastiveLearning: members are named as state-dict keys and
+// registered in its order, so named_parameters() gives the names of the files. float32 on the CPU.
+// Parameters are allocated, not filled: load_checkpoint() or initialize() does that.
 class BridgeTowerForContrastiveLearning : public torch::nn::Module {
  public:
   // Throws Error (config.check) for what cannot run.
