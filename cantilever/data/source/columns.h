@@ -1,0 +1,50 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace cantilever {
+
+// How one table is read; made by open_source from what the user asked for.
+struct TableOptions {
+  std::string image_column;
+  std::string caption_column;
+  // Where relative picture paths start; empty: the folder of the table.
+  std::filesystem::path image_root;
+  // Pictures must lie below the root: no absolute path, no way out by "..".
+  bool confine = false;
+  // The table is the metadata file of an image folder: its column "file_name" is the picture "image"
+  // ("x_file_name" is "x"), as `datasets` names them, and pictures count as decoded by `datasets`.
+  bool image_folder = false;
+};
+
+// A column as its table has it.
+struct ColumnInfo {
+  std::string name;   // as the user must spell it
+  std::string type;   // as its format names it, for messages
+  bool text = false;  // can be a caption
+  bool picture = false;        // can be a picture (a text can, as a path)
+  bool looks_picture = false;  // is surely meant as one: by type or by name
+};
+
+struct ColumnChoice {
+  size_t image = 0;
+  size_t caption = 0;
+};
+
+// The name a stored column goes by: its own, or in an image folder "image" for "file_name".
+std::string presented_name(const std::string& stored, bool image_folder);
+
+// Whether a column of texts is called like a path to a picture.
+bool named_like_picture(const std::string& name);
+
+// "image (struct<bytes: binary, path: string>), caption (string)"
+std::string list_columns(const std::vector<ColumnInfo>& columns);
+
+// The places of the two columns that `options` asks for. Throws Error when one is missing, there
+// twice, or of a type that cannot serve: all columns with types, the file, the nearest name.
+ColumnChoice choose_columns(const std::string& file, const std::vector<ColumnInfo>& columns,
+                            const TableOptions& options);
+
+}  // namespace cantilever

@@ -1,0 +1,61 @@
+#include "cantilever/data/source/record_source.h"
+
+#include <algorithm>
+
+#include "cantilever/base/error.h"
+#include "cantilever/base/file.h"
+
+namespace cantilever {
+
+RecordSource::RecordSource(const std::filesystem::path& file, const TableOptions& options)
+    : file_(file.string()),
+      options_(options),
+      pictures_(picture_root(file, options), options.confine) {}
+
+void RecordSource::check_row(int64_t row) const {
+  CANTILEVER_CHECK(row >= 0 && row < size(), file_, ": there is no row ", row, ", only ", size());
+}
+
+Example RecordSource::get(int64_t row) const {
+  check_row(row);
+  Record record = read(row);
+  Example example;
+  example.row = row;
+  example.caption = std::move(record.caption);
+  example.image_kind = record.image_kind;
+  pictures_.load(record.image_path, [&] { return place(row); }, example);
+  return example;
+}
+
+std::string RecordSource::caption(int64_t row) const {
+  check_row(row);
+  return read_caption(row);
+}
+
+ImageKind path_kind(const TableOptions& options) {
+  return options.image_folder ? ImageKind::kImageFeature : ImageKind::kPath;
+}
+
+std::filesystem::path picture_root(const std::filesystem::path& file, const TableOptions& options) {
+  if (!options.image_root.empty()) return options.image_root;
+  const std::filesystem::path folder = file.parent_path();
+  return folder.empty() ? std::filesystem::path(".") : folder;
+}
+
+int64_t line_number(std::string_view text, size_t offset) {
+  return 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(offset), '\n');
+}
+
+size_t check_text_file(std::string_view text, const std::string& file) {
+  CANTILEVER_CHECK(!text.empty(), file, ": the file is empty, there are no rows");
+  const std::string pointer =
+      describe_lfs_pointer({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  CANTILEVER_CHECK(pointer.empty(), file, ": ", pointer);
+  CANTILEVER_CHECK(!text.starts_with("\xff\xfe") && !text.starts_with("\xfe\xff"), file,
+                   ": the file is UTF-16; save it as UTF-8");
+  CANTILEVER_CHECK(!text.starts_with("\x1f\x8b"), file,
+                   ": the file is compressed by gzip; unpack it first");
+  return text.starts_with("\xef\xbb\xbf") ? 3 : 0;
+}
+
+}  // namespace cantilever
