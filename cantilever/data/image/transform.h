@@ -12,7 +12,8 @@ namespace cantilever {
 // What "resize and centre crop" means in numbers; saved with a checkpoint. kReference is what the
 // reference script does: kTvU8 for pictures given as paths, kTvFloatAa for all others.
 enum class PixelSemantics { kReference, kTvFloatAa, kTvU8 };
-PixelSemantics parse_pixel_semantics(const std::string& name);  // "reference", "tv-float-aa", "tv-u8"
+PixelSemantics parse_pixel_semantics(
+    const std::string& name);  // "reference", "tv-float-aa", "tv-u8"
 const char* pixel_semantics_name(PixelSemantics semantics);
 
 struct TransformOptions {

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Compares decoded bytes with Pillow and transformed pixels with torchvision.
+
+    pixel_parity.py PIXEL_DUMP FOLDER... [--sides 64 288] [--count 60] [--decode-all]
+
+PIXEL_DUMP is the program `pixel_dump` of the build (tests/data/image/pixel_dump.cpp). FOLDERs are searched for JPEG
+and PNG files by magic bytes. Every file is decoded by both sides (outcome and bytes must be equal, plain and upright);
+a spread of sizes and aspect ratios is transformed, together with synthetic pictures of awkward sizes. Prints the
+largest differences; the exit status is 1 when one is over its limit.
+
+Needs pillow 13, torch 2.11, torchvision 0.26.
+"""
+
+import argparse
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+import torch
+from PIL import Image, ImageOps
+from torchvision.transforms import CenterCrop, Compose, ConvertImageDtype, InterpolationMode, Normalize, Resize
+from torchvision.transforms.functional import to_tensor
+
+MEAN = (0.48145466, 0.4578275, 0.40821073)
+STD = (0.26862954, 0.26130258, 0.27577711)
+LIMIT_FLOAT_LEVELS = 0.05
+LIMIT_U8_DIFFERENT = {64: 1e-4, 288: 5e-4}
+
+# Width, height: below, at and above the sides, one pixel thin, extreme aspect ratios, odd remainders.
+SYNTHETIC_SIZES = [
+    (1, 1), (1, 7), (7, 1), (1, 400), (400, 1), (3, 2), (20, 31), (31, 20), (63, 64), (64, 64), (64, 65), (65, 64),
+    (64, 200), (287, 289), (288, 288), (288, 300), (301, 288), (289, 288), (300, 301), (500, 375), (375, 500),
+    (640, 480), (480, 640), (641, 479), (1000, 30), (30, 1000), (2500, 16), (16, 2500), (1280, 961), (577, 576),
+]  # fmt: skip
+
+
+class Dump:
+    """One pixel_dump process; answers in the order of the questions."""
+
+    def __init__(self, program, *arguments):
+        self.process = subprocess.Popen(
+            [program, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def ask(self, path):
+        """(width, height, format, mode, orientation, rest reader) or the error text."""
+        self.process.stdin.write(os.fsencode(path) + b"\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline().decode(errors="replace").rstrip("\n")
+        if not line:
+            sys.exit(f"pixel_dump ended at {path}")
+        if line.startswith("error "):
+            return line[6:]
+        _, width, height, kind, mode, orientation = line.split(" ")
+        return int(width), int(height), kind, mode, int(orientation)
+
+    def payload(self, size):
+        data = self.process.stdout.read(size)
+        if len(data) != size:
+            sys.exit("pixel_dump ended early")
+        return data
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def find_pictures(folders):
+    found = []
+    for folder in folders:
+        for path in sorted(pathlib.Path(folder).rglob("*")):
+            if path.is_file():
+                with open(path, "rb") as file:
+                    head = file.read(8)
+                if head.startswith(b"\xff\xd8\xff") or head == b"\x89PNG\r\n\x1a\n":
+                    found.append(path)
+    return found
+
+
+def reference_bytes(path, upright):
+    """(size, bytes) or the exception."""
+    try:
+        with Image.open(path) as picture:
+            picture.load()
+            if upright:
+                try:
+                    picture = ImageOps.exif_transpose(picture)
+                except SyntaxError:
+                    pass  # a broken EXIF block; ours ignores it
+            rgb = picture.convert("RGB")
+            return rgb.size, rgb.tobytes()
+    except Exception as error:  # noqa: BLE001  any failure counts as a refusal
+        return error
+
+
+def compare_decoding(program, paths, upright):
+    dump = Dump(program, "decode", *(["upright"] if upright else []))
+    equal = refused = 0
+    wrong = []
+    for path in paths:
+        ours = dump.ask(path)
+        theirs = reference_bytes(path, upright)
+        ours_failed = isinstance(ours, str)
+        data = None if ours_failed else dump.payload(ours[0] * ours[1] * 3)
+        if ours_failed and isinstance(theirs, Exception):
+            refused += 1
+        elif ours_failed:
+            wrong.append(f"{path}: refused here ({ours}), read by Pillow")
+        elif isinstance(theirs, Exception):
+            wrong.append(f"{path}: read here, refused by Pillow ({type(theirs).__name__}: {theirs})")
+        elif theirs[0] != ours[:2]:
+            wrong.append(f"{path}: {ours[:2]} here, {theirs[0]} by Pillow")
+        elif theirs[1] != data:
+            a = np.frombuffer(theirs[1], np.uint8).astype(int)
+            b = np.frombuffer(data, np.uint8).astype(int)
+            wrong.append(f"{path}: {np.mean(a != b):.2%} of bytes differ, by up to {abs(a - b).max()}")
+        else:
+            equal += 1
+    dump.close()
+    for line in wrong:
+        print("  DIFFERS", line)
+    print(
+        f"decode{' upright' if upright else ''}: {len(paths)} files, {equal} equal, {refused} refused by both, "
+        f"{len(wrong)} different"
+    )
+    return len(wrong)
+
+
+def choose_spread(paths, count):
+    """Real pictures spread over area and aspect ratio."""
+    sized = []
+    for path in paths:
+        try:
+            with Image.open(path) as picture:
+                if picture.width * picture.height < 12_000_000:
+                    picture.convert("RGB")
+                    sized.append((picture.width / picture.height, picture.width * picture.height, path))
+        except Exception:  # noqa: BLE001
+            continue
+    chosen = []
+    for order in (sorted(sized), sorted(sized, key=lambda item: item[1])):
+        step = max(1, len(order) // max(1, count // 2))
+        chosen += [item[2] for item in order[::step]]
+        chosen.append(order[-1][2])
+    return list(dict.fromkeys(chosen))
+
+
+def write_synthetic(folder):
+    generator = np.random.default_rng(7)
+    paths = []
+    for width, height in SYNTHETIC_SIZES:
+        noise = generator.integers(0, 256, (height, width, 3), dtype=np.uint8)
+        if width % 2:  # half of them black and white only: the largest overshoot
+            noise = (noise > 127).astype(np.uint8) * 255
+        path = pathlib.Path(folder) / f"noise-{width}x{height}.png"
+        Image.fromarray(noise).save(path)
+        paths.append(path)
+    return paths
+
+
+def reference_pixels(path, side, semantics):
+    with Image.open(path) as picture:
+        rgb = picture.convert("RGB")
+    transform = Compose([
+        Resize([side], interpolation=InterpolationMode.BICUBIC, antialias=True),
+        CenterCrop(side),
+        ConvertImageDtype(torch.float32),
+        Normalize(MEAN, STD),
+    ])  # fmt: skip
+    if semantics == "tv-u8":
+        return transform(torch.from_numpy(np.array(rgb)).permute(2, 0, 1)).numpy()
+    return transform(to_tensor(rgb)).numpy()
+
+
+def compare_transform(program, paths, side, semantics):
+    dump = Dump(program, "transform", side, semantics)
+    std = np.array(STD, np.float64).reshape(3, 1, 1)
+    worst, worst_path, different, values, bit_equal = 0.0, None, 0, 0, 0
+    for path in paths:
+        ours = dump.ask(path)
+        if isinstance(ours, str):
+            sys.exit(f"{path}: {ours}")
+        pixels = np.frombuffer(dump.payload(3 * side * side * 4), np.float32).reshape(3, side, side)
+        reference = reference_pixels(path, side, semantics)
+        levels = np.abs(pixels.astype(np.float64) - reference) * std * 255
+        bit_equal += int(np.array_equal(pixels, reference))
+        different += int((levels > 0.5).sum())
+        values += levels.size
+        if levels.max() > worst or worst_path is None:
+            worst, worst_path = float(levels.max()), path
+    dump.close()
+    share = different / values
+    print(
+        f"{semantics} side {side}: {len(paths)} pictures, largest difference {worst:.6f} levels ({worst_path.name}), "
+        f"{different} of {values} values off by more than half a level, {bit_equal} pictures bit-equal"
+    )
+    if semantics == "tv-u8":
+        return worst > 1.01 or share > LIMIT_U8_DIFFERENT.get(side, 5e-4)
+    return worst > LIMIT_FLOAT_LEVELS
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--sides", type=int, nargs="+", default=[64, 288])
+    parser.add_argument("--count", type=int, default=60, help="real pictures to transform, about")
+    parser.add_argument("--skip-decode", action="store_true")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    paths = find_pictures(options.folders)
+    failures = 0
+    if not options.skip_decode:
+        failures += compare_decoding(options.program, paths, upright=False)
+        failures += compare_decoding(options.program, paths, upright=True)
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = choose_spread(paths, options.count) + write_synthetic(folder)
+        for side in options.sides:
+            for semantics in ("tv-float-aa", "tv-u8"):
+                failures += compare_transform(options.program, chosen, side, semantics)
+    print("PASS" if failures == 0 else f"FAIL ({failures})")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
