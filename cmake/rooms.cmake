@@ -21,6 +21,12 @@ endif()
 function(cantilever_use_torch target)
   target_link_libraries(${target} PUBLIC cantilever::torch)
   target_compile_options(${target} PRIVATE -fpch-preprocess)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    # The precompiled header was built with -fPIC; an executable would use -fPIE.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
   target_precompile_headers(${target} REUSE_FROM cantilever_torch_pch)
 endfunction()
 
