@@ -1,0 +1,182 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cantilever/base/error.h"
+#include "tests/data/source/table_files.h"
+
+namespace cantilever {
+namespace {
+
+using test::error_of;
+using test::source_options;
+using test::write_text;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class JsonSource : public testing::Test {
+ protected:
+  void SetUp() override { write_text(folder_ / "a.png", "picture a"); }
+
+  std::shared_ptr<ExampleSource> open(const std::string& content,
+                                      const std::string& name = "rows.jsonl",
+                                      const SourceOptions& options = source_options()) {
+    return open_source(write_text(folder_ / name, content), options);
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(JsonSource, ReadsLines) {
+  const auto source = open(
+      "{\"image_path\": \"a.png\", \"caption\": \"one\"}\n\n"
+      "{\"caption\": \"caf\\u00e9, \\\"two\\\"\", \"image_path\": \"./a.png\", \"more\": [1]}");
+  ASSERT_EQ(source->size(), 2);
+  const Example example = source->get(1);
+  EXPECT_EQ(example.row, 1);
+  EXPECT_EQ(example.caption, "caf\xc3\xa9, \"two\"");
+  EXPECT_EQ(example.image_kind, ImageKind::kPath);
+  EXPECT_EQ(test::picture_of(example), "picture a");
+  EXPECT_EQ(source->caption(0), "one");
+}
+
+TEST_F(JsonSource, ReadsByteOrderMarkAndCarriageReturns) {
+  const auto source = open(
+      "\xef\xbb\xbf{\"image_path\": \"a.png\", \"caption\": \"one\"}\r\n"
+      "{\"image_path\": \"a.png\", \"caption\": \"two\"}\r\n\r\n");
+  ASSERT_EQ(source->size(), 2);
+  EXPECT_EQ(source->get(1).caption, "two");
+}
+
+TEST_F(JsonSource, ReadsArraysAndDataObjects) {
+  const std::string array =
+      "[\n {\"image_path\": \"a.png\", \"caption\": \"x ] , }\"},\n"
+      " {\"image_path\": \"a.png\", \"caption\": \"two\"}\n]\n";
+  for (const std::string& content : {array, "{\"version\": \"1\", \"data\": " + array + "}",
+                                     "{\n\"data\": " + array + "\n}\n"}) {
+    const auto source = open(content, "rows.json");
+    ASSERT_EQ(source->size(), 2);
+    EXPECT_EQ(source->get(0).caption, "x ] , }");
+    EXPECT_EQ(source->get(1).caption, "two");
+  }
+}
+
+TEST_F(JsonSource, AnIndentedObjectIsOneRow) {
+  const auto source = open("{\n  \"image_path\": \"a.png\",\n  \"caption\": \"one\"\n}\n");
+  ASSERT_EQ(source->size(), 1);
+  EXPECT_EQ(source->get(0).caption, "one");
+}
+
+TEST_F(JsonSource, StructOfBytesAndPathCountsAsBytes) {
+  const auto source = open(
+      "{\"image\": {\"bytes\": null, \"path\": \"a.png\"}, \"caption\": \"one\"}\n"
+      "{\"image\": {\"bytes\": \"iVBOR\", \"path\": null}, \"caption\": \"two\"}\n",
+      "rows.jsonl", source_options("image"));
+  EXPECT_EQ(source->get(0).image_kind, ImageKind::kBytes);
+  EXPECT_EQ(test::picture_of(source->get(0)), "picture a");
+  EXPECT_THAT(error_of([&] { source->get(1); }), AllOf(HasSubstr("line 2"), HasSubstr("'bytes'")));
+}
+
+TEST_F(JsonSource, BadRowsAreErrorsOfTheirRows) {
+  const auto source = open(
+      "{\"image_path\": \"a.png\", \"caption\": \"good\"}\n"
+      "{\"image_path\": \"a.png\", \"caption\": null}\n"
+      "{\"image_path\": \"a.png\", \"caption\": [\"a\", \"b\"]}\n"
+      "{\"image_path\": \"a.png\", \"caption\": 7}\n"
+      "{\"image_path\": \"a.png\"}\n"
+      "{\"image_path\": \"gone.png\", \"caption\": \"c\"}\n"
+      "{\"image_path\": \"a.png\", \"caption\": \n"
+      "[1, 2]\n"
+      "{\"image_path\": \"\", \"caption\": \"c\"}\n"
+      "{\"image_path\": \"https://example.org/a.png\", \"caption\": \"c\"}\n"
+      "{\"image_path\": \"a.png\", \"caption\": \"\\ud83d\"}\n"
+      "{\"image_path\": \"a.png\", \"caption\": \"last\"}");
+  ASSERT_EQ(source->size(), 12);
+  const std::vector<std::pair<int, std::string>> expected = {
+      {1, "null"},   {2, "list"},          {3, "int"},   {4, "no 'caption'"}, {5, "gone.png"},
+      {6, "line 7"}, {7, "not an object"}, {8, "empty"}, {9, "is a URL"},     {10, "line 11"}};
+  for (const auto& [row, words] : expected) {
+    EXPECT_THAT(
+        error_of([&, r = row] { source->get(r); }),
+        AllOf(HasSubstr("rows.jsonl"), HasSubstr(concat("line ", row + 1)), HasSubstr(words)));
+  }
+  EXPECT_EQ(source->get(11).caption, "last");
+  EXPECT_THROW(source->get(12), Error);
+  EXPECT_THROW(source->get(-1), Error);
+}
+
+TEST_F(JsonSource, ColumnsThatCannotServeAreRefusedAtOnce) {
+  EXPECT_THAT(error_of([&] { open("{\"image_path\": \"a.png\", \"caption\": 7}\n"); }),
+              AllOf(HasSubstr("'caption' holds int"), HasSubstr("image_path (string)")));
+  EXPECT_THAT(error_of([&] { open("{\"image_path\": 1.5, \"caption\": \"c\"}\n"); }),
+              HasSubstr("'image_path' holds float"));
+  EXPECT_THAT(error_of([&] { open("{\"image_path\": \"a.png\", \"captions\": [\"c\"]}\n"); }),
+              AllOf(HasSubstr("captions (list)"), HasSubstr("did you mean 'captions'")));
+}
+
+TEST_F(JsonSource, DamagedFilesAreNamed) {
+  EXPECT_THAT(error_of([&] { open(""); }), HasSubstr("empty"));
+  EXPECT_THAT(error_of([&] { open(" \n\n"); }), HasSubstr("no rows"));
+  EXPECT_THAT(error_of([&] { open("[]"); }), HasSubstr("no rows"));
+  EXPECT_THAT(error_of([&] { open("[{\"image_path\": \"a"); }), HasSubstr("cut off"));
+  EXPECT_THAT(error_of([&] { open("[{\"image_path\": \"a\"} {}]"); }), HasSubstr("comma"));
+  EXPECT_THAT(error_of([&] { open("[{}] x"); }), HasSubstr("behind the end"));
+  EXPECT_THAT(error_of([&] { open("hello\nworld\n"); }), HasSubstr("none of the first 2 rows"));
+  EXPECT_THAT(error_of([&] { open("[\"a\", \"b\"]"); }), HasSubstr("not an object"));
+  EXPECT_THAT(error_of([&] { open(std::string("\xff\xfe{\0", 4)); }), HasSubstr("UTF-16"));
+  EXPECT_THAT(error_of([&] { open("{\"images\": [{}], \"annotations\": [{}]}", "c.json"); }),
+              HasSubstr("COCO"));
+  EXPECT_THAT(error_of([&] { open("{\"rows\": [{\"a\": 1}]}", "c.json"); }),
+              AllOf(HasSubstr("'data'"), HasSubstr("'rows'")));
+  EXPECT_THAT(error_of([&] { open(std::string(100000, '[')); }), HasSubstr("rows.jsonl"));
+}
+
+TEST_F(JsonSource, AFileTheUserNamedMayPointAnywhere) {
+  write_text(folder_ / "pictures/b.png", "picture b");
+  const std::string absolute = (folder_ / "pictures/b.png").string();
+  const auto source = open(
+      "{\"image_path\": \"../pictures/b.png\", \"caption\": \"c\"}\n"
+      "{\"image_path\": \"" +
+          absolute + "\", \"caption\": \"c\"}\n",
+      "lists/rows.jsonl");
+  EXPECT_EQ(test::picture_of(source->get(0)), "picture b");
+  EXPECT_EQ(test::picture_of(source->get(1)), "picture b");
+}
+
+TEST_F(JsonSource, AFoundFileMustStayBelowItsFolder) {
+  write_text(folder_ / "pictures/b.png", "picture b");
+  const std::string absolute = (folder_ / "pictures/b.png").string();
+  write_text(folder_ / "set/train.jsonl",
+             "{\"image_path\": \"../pictures/b.png\", \"caption\": \"c\"}\n"
+             "{\"image_path\": \"" +
+                 absolute +
+                 "\", \"caption\": \"c\"}\n"
+                 "{\"image_path\": \"x/../train.jsonl\", \"caption\": \"c\"}\n"
+                 "{\"image_path\": \"x/../../pictures/b.png\", \"caption\": \"c\"}\n");
+  SourceOptions options = source_options();
+  const auto source = open_source(folder_ / "set", options);
+  for (int row : {0, 1, 3}) {
+    EXPECT_THAT(error_of([&] { source->get(row); }),
+                AllOf(HasSubstr("outside"), HasSubstr("--image_root")));
+  }
+  options.image_root = (folder_ / "set").string();
+  const auto with_root = open_source(folder_ / "set", options);
+  EXPECT_EQ(test::picture_of(with_root->get(0)), "picture b");
+}
+
+TEST_F(JsonSource, PathsStartAtTheImageRoot) {
+  write_text(folder_ / "pictures/b.png", "picture b");
+  SourceOptions options = source_options();
+  options.image_root = (folder_ / "pictures").string();
+  const auto source =
+      open("{\"image_path\": \"b.png\", \"caption\": \"c\"}\n", "rows.jsonl", options);
+  EXPECT_EQ(test::picture_of(source->get(0)), "picture b");
+}
+
+TEST_F(JsonSource, APictureThatIsNoFileIsNamed) {
+  std::filesystem::create_directories(folder_ / "folder.png");
+  const auto source = open("{\"image_path\": \"folder.png\", \"caption\": \"c\"}\n");
+  EXPECT_THAT(error_of([&] { source->get(0); }), HasSubstr("no regular file"));
+}
+
+}  // namespace
+}  // namespace cantilever
