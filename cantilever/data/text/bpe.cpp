@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <unordered_set>
 
 #include "cantilever/base/error.h"
 
@@ -27,7 +26,6 @@ BpeModel::BpeModel(const std::array<int32_t, 256>& byte_ids, const std::vector<B
   slots_.assign(size, Slot{});
   mask_ = size - 1;
   shift_ = 64 - std::countr_zero(size);
-  std::unordered_set<int32_t> results;
   for (size_t rank = 0; rank < merges.size(); ++rank) {
     const BpeMerge& merge = merges[rank];
     const uint64_t pair = key(merge.left, merge.right);
@@ -35,13 +33,12 @@ BpeModel::BpeModel(const std::array<int32_t, 256>& byte_ids, const std::vector<B
     while (slots_[i].pair != kFree && slots_[i].pair != pair) i = (i + 1) & mask_;
     // A pair listed twice keeps its later rank, as in the `tokenizers` library.
     slots_[i] = {pair, static_cast<int32_t>(rank), merge.result};
-    results_differ_ &= results.insert(merge.result).second;
   }
 }
 
 void BpeModel::encode(std::string_view piece, BpeScratch& scratch,
                       std::vector<int32_t>& out) const {
-  if (piece.size() <= kShort && results_differ_) {
+  if (piece.size() <= kShort) {
     encode_short(piece, out);
   } else {
     encode_long(piece, scratch, out);
@@ -98,8 +95,8 @@ void BpeModel::push(BpeScratch& scratch, int32_t position) const {
   std::push_heap(scratch.queue.begin(), scratch.queue.end(), later);
 }
 
-// A candidate is out of date when its pair no longer merges into what it says; one whose pair has
-// changed but still makes the same piece counts, as in the `tokenizers` library.
+// A candidate is out of date when the pair at its place no longer makes the piece that it says: the
+// text under a place only grows, so equal pieces mean the same two parts.
 void BpeModel::encode_long(std::string_view piece, BpeScratch& scratch,
                            std::vector<int32_t>& out) const {
   CANTILEVER_CHECK(piece.size() <= static_cast<size_t>(std::numeric_limits<int32_t>::max()),

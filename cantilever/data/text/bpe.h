@@ -74,7 +74,6 @@ class BpeModel {
 
   std::array<int32_t, 256> byte_ids_{};
   int32_t fuse_id_ = kNoId;
-  bool results_differ_ = true;  // no two merges make the same piece
   std::vector<Slot> slots_{1};
   size_t mask_ = 0;
   int shift_ = 63;
