@@ -20,6 +20,14 @@ std::string advice(const std::string& flag, const std::string& asked,
     const bool fits = for_picture ? column.looks_picture : column.text && !column.looks_picture;
     if (fits) fitting.push_back(column.name);
   }
+  const bool only_urls = for_picture && fitting.empty() &&
+                         std::any_of(names.begin(), names.end(), [](const std::string& name) {
+                           return name == "url" || name == "URL" || name == "image_url";
+                         });
+  if (only_urls) {
+    return "; there is no column of pictures, and URLs are not fetched: download them first "
+           "(img2dataset does)";
+  }
   const std::string nearest = nearest_name(asked, names);
   if (!nearest.empty()) {
     return concat("; did you mean ", quoted(nearest), "? Pass ", flag, " ", nearest);
@@ -81,9 +89,10 @@ ColumnChoice choose_columns(const std::string& file, const std::vector<ColumnInf
   CANTILEVER_CHECK(image.picture, file, ": column ", quoted(image.name), " holds ", image.type,
                    ", not pictures (a struct of bytes and path, bytes, or the path as text); ",
                    "choose another one with --image_column among ", list_columns(columns));
+  const bool list = caption.type.find("list") != std::string::npos;
   CANTILEVER_CHECK(caption.text, file, ": column ", quoted(caption.name), " holds ", caption.type,
-                   ", not texts; choose another one with --caption_column among ",
-                   list_columns(columns));
+                   ", not texts", list ? " (lists of captions are not read yet)" : "",
+                   "; choose another one with --caption_column among ", list_columns(columns));
   return choice;
 }
 

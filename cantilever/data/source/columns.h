@@ -14,16 +14,17 @@ struct TableOptions {
   std::filesystem::path image_root;
   // Pictures must lie below the root: no absolute path, no way out by "..".
   bool confine = false;
-  // The table is the metadata file of an image folder: its column "file_name" is the picture "image"
+  // The table is the metadata file of an image folder: its column "file_name" is the picture
+  // "image"
   // ("x_file_name" is "x"), as `datasets` names them, and pictures count as decoded by `datasets`.
   bool image_folder = false;
 };
 
 // A column as its table has it.
 struct ColumnInfo {
-  std::string name;   // as the user must spell it
-  std::string type;   // as its format names it, for messages
-  bool text = false;  // can be a caption
+  std::string name;            // as the user must spell it
+  std::string type;            // as its format names it, for messages
+  bool text = false;           // can be a caption
   bool picture = false;        // can be a picture (a text can, as a path)
   bool looks_picture = false;  // is surely meant as one: by type or by name
 };

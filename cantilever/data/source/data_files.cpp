@@ -83,9 +83,9 @@ bool is_hidden(const fs::path& name) {
 
 // All files below the folder that matter, as paths relative to it, in name order.
 std::vector<fs::path> list_files(const fs::path& folder) {
-  constexpr std::array<std::string_view, 6> kIgnored = {"README.md",         "config.json",
-                                                        "dataset_info.json", "dataset_infos.json",
-                                                        "dummy_data.zip",    "dataset_dict.json"};
+  constexpr std::array<std::string_view, 7> kIgnored = {
+      "README.md",      "config.json",       "dataset_info.json", "dataset_infos.json",
+      "dummy_data.zip", "dataset_dict.json", "state.json"};
   std::vector<fs::path> files;
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, error);

@@ -26,10 +26,10 @@ struct SplitFiles {
   bool image_folder = false;  // the tables are metadata files of an image folder
 };
 
-// Which files of a folder are which split, by the rules of the `datasets` library (data/SPLIT-nnnnn-of-
-// nnnnn, else a folder called like a split, else a file name with its name in it, else all is train).
-// With one_split all files are one split, called "train". Throws Error when there is nothing to read,
-// naming what was found instead.
+// Which files of a folder are which split, by the rules of the `datasets` library
+// (data/SPLIT-nnnnn-of- nnnnn, else a folder called like a split, else a file name with its name in
+// it, else all is train). With one_split all files are one split, called "train". Throws Error when
+// there is nothing to read, naming what was found instead.
 std::vector<SplitFiles> find_data_files(const std::filesystem::path& folder, bool one_split);
 
 }  // namespace cantilever

@@ -17,12 +17,12 @@ enum class ImageKind { kPath, kBytes, kImageFeature };
 
 // One picture-caption pair as stored. For kPath `encoded` holds the mapped file of the path.
 struct Example {
-  int64_t row = 0;                      // number in its split, from 0
-  std::string caption;                  // UTF-8 as stored; not checked
+  int64_t row = 0;      // number in its split, from 0
+  std::string caption;  // UTF-8 as stored; not checked
   ImageKind image_kind = ImageKind::kBytes;
-  std::string image_path;               // for messages; empty when the set has none
-  std::span<const std::byte> encoded;   // the picture file's bytes
-  std::shared_ptr<const void> owner;    // keeps `encoded` alive
+  std::string image_path;              // for messages; empty when the set has none
+  std::span<const std::byte> encoded;  // the picture file's bytes
+  std::shared_ptr<const void> owner;   // keeps `encoded` alive
 };
 
 // Random access to the pairs of one split. get() may be called by several threads at once. A row

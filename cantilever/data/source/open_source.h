@@ -24,9 +24,9 @@ struct SourceOptions {
 };
 
 // The splits by name ("train", "validation", "test"). Given splits are used as they are; a set with
-// neither validation nor test is cut 60/20/20 with numpy's default_rng(seed).permutation, and the log
-// says so. Throws Error: nothing given, format unknown (with the list of those read), column missing
-// (all columns with types, the file, the nearest name), no rows.
+// neither validation nor test is cut 60/20/20 with numpy's default_rng(seed).permutation, and the
+// log says so. Throws Error: nothing given, format unknown (with the list of those read), column
+// missing (all columns with types, the file, the nearest name), no rows.
 std::map<std::string, std::shared_ptr<ExampleSource>> open_splits(const SourceOptions& options);
 
 // One file or folder as one split.

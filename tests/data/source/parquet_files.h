@@ -41,7 +41,8 @@ inline std::shared_ptr<arrow::Array> picture_structs(const Texts& bytes, const T
 
 inline void write_parquet(const std::filesystem::path& path, const std::vector<std::string>& names,
                           const std::vector<std::shared_ptr<arrow::Array>>& arrays,
-                          int64_t rows_per_group = 1024, const std::string& huggingface = "") {
+                          int64_t rows_per_group = 1024, const std::string& huggingface = "",
+                          bool checksums = false) {
   std::filesystem::create_directories(path.parent_path());
   std::vector<std::shared_ptr<arrow::Field>> fields;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -53,9 +54,11 @@ inline void write_parquet(const std::filesystem::path& path, const std::vector<s
   }
   const auto table = arrow::Table::Make(arrow::schema(fields, metadata), arrays);
   const auto file = arrow::io::FileOutputStream::Open(path.string()).ValueOrDie();
+  parquet::WriterProperties::Builder writer;
+  if (checksums) writer.enable_page_checksum();
   const auto properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
   require(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file, rows_per_group,
-                                     parquet::default_writer_properties(), properties));
+                                     writer.build(), properties));
   require(file->Close());
 }
 

@@ -180,6 +180,20 @@ TEST_F(ParquetSource, CutOffFilesAreNamed) {
   EXPECT_THAT(error_of([&] { open(); }), AllOf(HasSubstr("incomplete"), HasSubstr("bytes")));
 }
 
+TEST_F(ParquetSource, ChecksumsOfPagesAreChecked) {
+  write_parquet(path_, {"image", "caption"},
+                {test::array_of<arrow::BinaryBuilder>({"a"}), strings({"the caption"})}, 10, "",
+                true);
+  std::string content = read_file(path_);
+  const size_t at = content.find("the caption");
+  ASSERT_NE(at, std::string::npos);
+  content[at] = 'T';
+  write_text(path_, content);
+  const auto source = open();
+  EXPECT_THAT(error_of([&] { source->get(0); }),
+              AllOf(HasSubstr("rows.parquet"), HasSubstr("CRC")));
+}
+
 // Bytes of a file changed in turn: the rows come, or an Error that names the file.
 TEST_F(ParquetSource, DamagedFilesNeverCrash) {
   write_parquet(

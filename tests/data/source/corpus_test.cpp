@@ -1,0 +1,192 @@
+// Every table of the wider corpus: the right rows, or a named error.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "cantilever/base/error.h"
+#include "cantilever/base/log.h"
+#include "tests/data/source/table_files.h"
+
+namespace cantilever {
+namespace {
+
+using testing::HasSubstr;
+
+struct Expectation {
+  const char* path;  // below datasets/
+  const char* image_column;
+  const char* caption_column;
+  const char* error;  // words of the error when opening; "" when it opens
+  int rows = 0;
+  int captions = 0;            // rows whose caption can be read
+  int good = 0;                // rows that can be read whole
+  const char* row_error = "";  // words of the first error of a row
+};
+
+// Rows, nulls and types as the corpus's manifest states them (and DuckDB reads them).
+const Expectation kExpectations[] = {
+    {"made/struct_snappy.parquet", "image", "caption", "", 64, 64, 64},
+    {"made/arrow_rs_dictionary_snappy.parquet", "image", "caption", "", 64, 64, 64},
+    {"made/arrow_rs_dictionary_snappy.parquet", "image", "label", "", 64, 64, 64},
+    {"made/blob_column_uncompressed.parquet", "image", "caption", "", 64, 64, 64},
+    {"made/list_captions_zstd.parquet", "image", "captions", "lists of captions are not read yet"},
+    {"made/nulls_gzip.parquet", "image", "caption", "", 64, 54, 42, "null"},
+    {"made/other_names_extra_columns.parquet", "img", "text", "", 64, 64, 64},
+    {"made/other_names_extra_columns.parquet", "image", "text", "--image_column img"},
+    {"made/other_names_extra_columns.parquet", "img", "ts", "'ts' holds timestamp"},
+    {"made/int_caption.parquet", "image", "caption", "'caption' holds int64"},
+    {"made/empty_table.parquet", "image", "caption", "no rows"},
+    {"made/polars_zstd_paths.parquet", "file_name", "caption", "", 64, 64, 0, "is not there"},
+    {"made/truncated_footer.parquet", "image", "caption", "incomplete"},
+    {"made/zero_bytes.parquet", "image", "caption", "0 bytes"},
+    {"made/git_lfs_pointer.parquet", "image", "caption", "Git LFS pointer"},
+    {"made/imagefolder_jsonl", "image", "text", "", 16, 16, 16},
+    {"made/imagefolder_jsonl/metadata_bom_crlf.jsonl", "file_name", "text", "", 16, 16, 16},
+    {"made/imagefolder_jsonl/metadata_odd_rows.jsonl", "file_name", "text", "", 19, 12, 10,
+     "line 2"},
+    {"made/flickr_style/captions.txt", "image", "caption", "", 60, 60, 60},
+    {"made/flickr_style/captions.token", "image", "caption", "Flickr8k"},
+    {"made/coco_dangling.json", "image", "caption", "COCO"},
+    {"made/wds", "image", "caption", "WebDataset"},
+    {"made/wds/00000.tar", "image", "caption", "WebDataset"},
+    {"made/wds/00002.tar.gz", "image", "caption", "WebDataset"},
+    {"made/polars_file.arrow", "image", "caption", "Arrow IPC"},
+    {"made/save_to_disk", "image", "caption", "Arrow IPC"},
+    {"found/metadata.csv", "image", "text", "", 2, 2, 2},
+    {"found/compressed.tar", "image", "caption", "WebDataset"},
+    {"found/sample_image.parquet", "image", "txt", "URLs are not fetched"},
+    {"found/sample_image.parquet", "url", "txt", "", 2, 2, 0, "is a URL"},
+    {"found/test_bbox.parquet", "url", "txt", "", 1, 1, 0, "is a URL"},
+    {"found/test_bbox.parquet", "url", "bboxes", "lists"},
+    {"found/alltypes_plain.snappy.parquet", "string_col", "date_string_col", "holds binary"},
+    {"found/binary.parquet", "foo", "foo", "holds binary"},
+    {"found/nested_lists.snappy.parquet", "a", "b", "'a' holds list"},
+    {"found/nulls.snappy.parquet", "b_struct", "b_struct", "'b_struct' holds struct"},
+    {"found/datapage_v2.snappy.parquet", "a", "a", "", 5, 4, 0, "is not there"},
+    {"found/page_v2_empty_compressed.parquet", "integer_column", "integer_column", "holds int32"},
+    {"found/delta_length_byte_array.parquet", "FRUIT", "FRUIT", "", 1000, 1000, 0, "is not there"},
+    {"found/delta_encoding_required_column.parquet", "c_customer_id:", "c_first_name:", "", 100,
+     100, 0, "is not there"},
+    {"found/large_string_map.brotli.parquet", "arr", "arr", "'arr' holds map"},
+    {"found/hadoop_lz4_compressed.parquet", "c1", "c1", "holds binary"},
+    {"found/concatenated_gzip_members.parquet", "long_col", "long_col", "holds uint64"},
+    {"found/old_list_structure.parquet", "a", "a", "holds list"},
+    {"found/repeated_primitive_no_list.parquet", "Int32_list", "String_list", "holds list"},
+    {"found/rle-dict-uncompressed-corrupt-checksum.parquet", "binary_field", "binary_field",
+     "holds binary"},
+    {"found/datapage_v1-corrupt-checksum.parquet", "a", "b", "holds int32"},
+    {"found/overflow_i16_page_cnt.parquet", "inc", "inc", "holds bool"},
+    {"found/unknown-logical-type.parquet", "column with unknown type", "column with known type", "",
+     3, 3, 3},
+    {"found/int32_with_null_pages.parquet", "int32_field", "int32_field", "holds int32"},
+    {"found/binary_truncated_min_max.parquet", "binary_no_truncation", "utf8_no_truncation", "", 12,
+     12, 12},
+    // Its damaged column is another one: what is asked for is sound.
+    {"found/ARROW-GH-41317.parquet", "string", "large_string", "", 5, 4, 0, "is not there"},
+    {"found/ARROW-GH-41317.parquet", "string", "timestamp_us_no_tz", "holds timestamp"},
+    {"found/ARROW-GH-43605.parquet", "min_fl", "min_fl", "holds uint16"},
+    {"found/PARQUET-1481.parquet", "x", "x", "not readable as Parquet"},
+    {"found/ARROW-RS-GH-6229-LEVELS.parquet", "outer", "outer", "holds list"},
+    {"found/struct_strings.parquet", "inner", "inner", "holds struct"},
+    {"found/duckdb2557.parquet", "stringArray", "stringArray", "holds list"},
+    {"found/duckdb4442.parquet", "call_type", "skills", "", 1, 1, 0, "is not there"},
+    {"found/issue23.parquet", "currency", "menu", "'menu' holds struct"},
+};
+
+class Corpus : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* corpus = std::getenv("CANTILEVER_CORPUS");
+    if (corpus == nullptr) GTEST_SKIP() << "CANTILEVER_CORPUS is not set";
+    folder_ = corpus;
+    set_log_level(LogLevel::kError);
+  }
+  void TearDown() override { set_log_level(LogLevel::kInfo); }
+
+  std::filesystem::path folder_;
+};
+
+void check(const std::filesystem::path& folder, const Expectation& expected) {
+  const std::filesystem::path path = folder / expected.path;
+  const std::string name = path.filename().string();
+  std::shared_ptr<ExampleSource> source;
+  const std::string error = test::error_of([&] {
+    source =
+        open_source(path, test::source_options(expected.image_column, expected.caption_column));
+  });
+  if (*expected.error != '\0') {
+    EXPECT_THAT(error, HasSubstr(expected.error));
+    EXPECT_THAT(error, HasSubstr(name));
+    return;
+  }
+  ASSERT_EQ(error, "");
+  int captions = 0;
+  int good = 0;
+  std::string first_error;
+  for (int64_t row = 0; row < source->size(); ++row) {
+    captions += test::error_of([&] { source->caption(row); }).empty() ? 1 : 0;
+    const std::string row_error = test::error_of([&] {
+      const Example example = source->get(row);
+      EXPECT_EQ(example.row, row);
+      EXPECT_FALSE(example.encoded.empty());
+    });
+    good += row_error.empty() ? 1 : 0;
+    if (first_error.empty()) first_error = row_error;
+  }
+  EXPECT_EQ(source->size(), expected.rows);
+  EXPECT_EQ(captions, expected.captions);
+  EXPECT_EQ(good, expected.good);
+  EXPECT_THAT(first_error, HasSubstr(expected.row_error));
+}
+
+TEST_F(Corpus, EveryTableGivesItsRowsOrANamedError) {
+  for (const Expectation& expected : kExpectations) {
+    SCOPED_TRACE(concat(expected.path, " ", expected.image_column, " ", expected.caption_column));
+    check(folder_ / "datasets", expected);
+  }
+}
+
+TEST_F(Corpus, KindsOfPictures) {
+  const std::vector<std::pair<const char*, ImageKind>> kinds = {
+      {"struct_snappy.parquet", ImageKind::kImageFeature},
+      {"arrow_rs_dictionary_snappy.parquet", ImageKind::kBytes},
+      {"blob_column_uncompressed.parquet", ImageKind::kBytes}};
+  for (const auto& [name, kind] : kinds) {
+    const auto source =
+        open_source(folder_ / "datasets/made" / name, test::source_options("image"));
+    EXPECT_EQ(source->get(0).image_kind, kind) << name;
+  }
+}
+
+TEST_F(Corpus, ShardedSetOfTheHub) {
+  SourceOptions options = test::source_options("image");
+  options.dataset_name = (folder_ / "datasets/made/sharded").string();
+  const auto splits = open_splits(options);
+  ASSERT_EQ(splits.size(), 2U);
+  EXPECT_EQ(splits.at("train")->size(), 64);
+  EXPECT_EQ(splits.at("validation")->size(), 7);
+  // The shards are the halves of the other set, in order.
+  const auto whole = open_source(folder_ / "datasets/made/struct_snappy.parquet", options);
+  for (int64_t row = 0; row < 64; ++row) {
+    EXPECT_EQ(splits.at("train")->caption(row), whole->caption(row));
+  }
+}
+
+TEST_F(Corpus, CaptionsAsJsonAndCsvAgree) {
+  const auto json = open_source(folder_ / "captions/captions.jsonl", test::source_options());
+  const auto csv =
+      open_source(folder_ / "captions/captions.csv", test::source_options("file_name", "text"));
+  ASSERT_EQ(json->size(), 2987);
+  ASSERT_EQ(csv->size(), 2987);
+  for (int64_t row = 0; row < json->size(); ++row) {
+    const Example a = json->get(row);
+    const Example b = csv->get(row);
+    EXPECT_EQ(a.caption, b.caption) << row;
+    EXPECT_EQ(a.image_path, b.image_path) << row;
+  }
+}
+
+}  // namespace
+}  // namespace cantilever
