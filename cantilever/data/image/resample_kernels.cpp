@@ -1,5 +1,6 @@
 #include "cantilever/data/image/resample_kernels.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -16,7 +17,9 @@ namespace cantilever {
 namespace {
 
 using Vector = float __attribute__((vector_size(32)));  // the eight rows of a block
-constexpr int kColumns = 8;                             // outputs between two transpositions
+// The same in memory, at any address.
+using Unaligned = float __attribute__((vector_size(32), aligned(4), may_alias));
+constexpr int kColumns = 8;  // outputs between two transpositions
 constexpr int kChannels = 3;
 
 #define CANTILEVER_INLINE inline __attribute__((always_inline))
@@ -43,28 +46,33 @@ CANTILEVER_INLINE void add_product(const Vector& tap, float weight, Vector& sum)
   sum += product;
 }
 
-// sums[i] = sum over j of tap j, vector i, times weights[j]. load(j, taps) fetches the kWidth
-// vectors of tap j.
+// sums[i] = sum over j of weights[j] * vector i of tap j. load(j, i, tap) fetches that vector.
 template <bool kHasFma, int kWidth, class Load>
 CANTILEVER_INLINE void weighted_sums(const Load& load, const float* weights, int length,
                                      Vector* sums) {
   constexpr int kGroup = 4;
-  Vector taps[kWidth];
   Vector totals[kWidth];
-  load(0, taps);
+  Vector tap;
 #pragma GCC unroll 4
-  for (int i = 0; i < kWidth; ++i) totals[i] = taps[i] * weights[0];
+  for (int i = 0; i < kWidth; ++i) {
+    load(0, i, tap);
+    totals[i] = tap * weights[0];
+  }
   const int grouped = 1 + (length - 1) / kGroup * kGroup;
   int j = 1;
   for (; j < grouped; ++j) {
-    load(j, taps);
 #pragma GCC unroll 4
-    for (int i = 0; i < kWidth; ++i) add_product<kHasFma>(taps[i], weights[j], totals[i]);
+    for (int i = 0; i < kWidth; ++i) {
+      load(j, i, tap);
+      add_product<kHasFma>(tap, weights[j], totals[i]);
+    }
   }
   for (; j < length; ++j) {
-    load(j, taps);
 #pragma GCC unroll 4
-    for (int i = 0; i < kWidth; ++i) totals[i] += taps[i] * weights[j];
+    for (int i = 0; i < kWidth; ++i) {
+      load(j, i, tap);
+      totals[i] += tap * weights[j];
+    }
   }
 #pragma GCC unroll 4
   for (int i = 0; i < kWidth; ++i) sums[i] = totals[i];
@@ -76,14 +84,14 @@ CANTILEVER_INLINE void horizontal_body(const ResampleAxis& axis, const float* ti
   Vector block[kColumns * kChannels];
   const int64_t count = axis.window.count;
   for (int64_t x = 0; x < count; x += kColumns) {
-    const int64_t columns = count - x < kColumns ? count - x : kColumns;
+    const int64_t columns = std::min<int64_t>(count - x, kColumns);
     for (int64_t i = 0; i < columns; ++i) {
       const auto output = static_cast<size_t>(x + i);
       const float* source =
           tile + (axis.start[output] - axis.source_first) * kChannels * kRowsPerBlock;
-      const auto load = [source](int j, Vector* taps) CANTILEVER_INLINE_LAMBDA {
+      const auto load = [source](int j, int c, Vector& tap) CANTILEVER_INLINE_LAMBDA {
         constexpr ptrdiff_t kColumn = kChannels * kRowsPerBlock;
-        std::memcpy(taps, source + j * kColumn, kColumn * sizeof(float));
+        tap = *reinterpret_cast<const Unaligned*>(source + j * kColumn + c * kRowsPerBlock);
       };
       weighted_sums<kHasFma, kChannels>(load, axis.weights.data() + (x + i) * axis.taps,
                                         axis.length[output], block + i * kChannels);
@@ -104,20 +112,26 @@ CANTILEVER_INLINE void vertical_body(const float* const* rows, const float* weig
                                      int64_t count, float* out) {
   constexpr int kWidth = 4;
   constexpr int64_t kStep = kWidth * kRowsPerBlock;
-  for (int64_t x = 0; x < count; x += kStep) {
-    // At the right edge a part of a step: the lanes behind it are zero and not stored.
-    const auto bytes = static_cast<size_t>(count - x < kStep ? count - x : kStep) * sizeof(float);
+  int64_t x = 0;
+  for (; x + kStep <= count; x += kStep) {
     Vector sums[kWidth];
-    const auto load = [rows, x, bytes](int j, Vector* taps) CANTILEVER_INLINE_LAMBDA {
-      if (bytes == kStep * sizeof(float)) {
-        std::memcpy(taps, rows[j] + x, kStep * sizeof(float));
-      } else {
-        std::memset(taps, 0, kStep * sizeof(float));
-        std::memcpy(taps, rows[j] + x, bytes);
-      }
+    const auto load = [rows, x](int j, int i, Vector& tap) CANTILEVER_INLINE_LAMBDA {
+      tap = *reinterpret_cast<const Unaligned*>(rows[j] + x + i * kRowsPerBlock);
     };
     weighted_sums<kHasFma, kWidth>(load, weights, length, sums);
-    std::memcpy(out + x, sums, bytes);
+    std::memcpy(out + x, sums, sizeof(sums));
+  }
+  for (; x < count; x += kRowsPerBlock) {
+    // What is left at the right edge; the lanes behind it are zero and not stored.
+    const auto bytes =
+        static_cast<size_t>(std::min<int64_t>(count - x, kRowsPerBlock)) * sizeof(float);
+    Vector sum;
+    const auto load = [rows, x, bytes](int j, int, Vector& tap) CANTILEVER_INLINE_LAMBDA {
+      tap = Vector{};
+      std::memcpy(&tap, rows[j] + x, bytes);
+    };
+    weighted_sums<kHasFma, 1>(load, weights, length, &sum);
+    std::memcpy(out + x, &sum, bytes);
   }
 }
 

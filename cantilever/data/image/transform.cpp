@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <vector>
+#include <iterator>
 
 #include "cantilever/base/error.h"
-#include "cantilever/data/image/resample_axis.h"
-#include "cantilever/data/image/resample_kernels.h"
+#include "cantilever/data/image/resample.h"
 
 namespace cantilever {
 namespace {
@@ -75,11 +74,7 @@ PixelSemantics resolve(PixelSemantics semantics, bool image_given_as_path) {
 
 struct TransformScratch::State {
   ResampleAxisCache axes;
-  std::vector<float> tile;         // a block of source rows
-  std::vector<float> ring;         // horizontally resampled rows [ring_rows, 3, S]
-  std::vector<const float*> taps;  // the rows of one output row
-  std::vector<float> row;          // one output row [3, S]
-  std::array<std::array<float, 256>, 3> finished_levels;  // kTvU8: byte to normalised value
+  ResampleBuffers buffers;
 };
 
 TransformScratch::TransformScratch() : state_(std::make_unique<State>()) {}
@@ -87,121 +82,29 @@ TransformScratch::~TransformScratch() = default;
 
 namespace {
 
-// One picture on its way through the two passes. Rows of the source are resampled horizontally in
-// blocks when an output row first needs them, and kept in a ring just long enough for the vertical
-// pass: memory does not grow with the height of the picture.
-class Transform {
- public:
-  Transform(const ImageView& image, const TransformOptions& options, TransformScratch::State& state,
-            std::span<float> out)
-      : image_(image),
-        options_(options),
-        state_(state),
-        out_(out),
-        kernels_(resample_kernels()),
-        side_(options.side),
-        levels_(cached_source_levels(options.semantics)) {
-    const int64_t shorter = std::min(image.width, image.height);
-    columns_ = &state.axes.get(
-        cropped_side(image.width, resized_length(image.width, shorter, side_), side_));
-    rows_ = &state.axes.get(
-        cropped_side(image.height, resized_length(image.height, shorter, side_), side_));
-    source_columns_ = columns_->source_end - columns_->source_first;
-    ring_rows_ = rows_->longest + 2 * kRowsPerBlock;
-    next_source_row_ = rows_->source_first;
-    grow(state.tile, source_columns_ * 3 * kRowsPerBlock);
-    grow(state.ring, ring_rows_ * 3 * side_);
-    grow(state.row, 3 * side_);
-    if (state.taps.size() < static_cast<size_t>(rows_->longest)) {
-      state.taps.resize(static_cast<size_t>(rows_->longest));
-    }
-    if (options.semantics == PixelSemantics::kTvU8) compute_finished_levels();
-  }
+// torchvision for a float tensor.
+void normalise(const float* values, int64_t count, float mean, float std, float* out) {
+  for (int64_t x = 0; x < count; ++x) out[x] = (values[x] - mean) / std;
+}
 
-  void run() {
-    for (int64_t y = 0; y < side_; ++y) {
-      const auto index = static_cast<size_t>(y);
-      const int64_t first = rows_->start[index];
-      const int length = rows_->length[index];
-      while (next_source_row_ < first + length) resample_block();
-      for (int j = 0; j < length; ++j) {
-        state_.taps[static_cast<size_t>(j)] = ring_row(first + j);
-      }
-      const float* resampled = state_.taps[0];
-      if (!rows_->is_copy) {
-        kernels_.vertical(state_.taps.data(), rows_->weights.data() + y * rows_->taps, length,
-                          3 * side_, state_.row.data());
-        resampled = state_.row.data();
-      }
-      finish_row(resampled, y);
-    }
+// torchvision for a uint8 tensor: clamped, rounded with halves to even, and only then 0..1.
+void round_and_normalise(const float* values, int64_t count, const Levels& finished, float* out) {
+  // A float32 of this size has no bits left behind the point: the addition rounds, halves to even.
+  constexpr float kShift = 8388608.0F;  // 2^23
+  for (int64_t x = 0; x < count; ++x) {
+    const float shifted = std::clamp(values[x], 0.0F, 255.0F) + kShift;
+    out[x] = finished[static_cast<size_t>(shifted - kShift)];
   }
+}
 
- private:
-  static void grow(std::vector<float>& buffer, int64_t size) {
-    if (buffer.size() < static_cast<size_t>(size)) buffer.resize(static_cast<size_t>(size));
+std::array<Levels, 3> finished_levels(const TransformOptions& options) {
+  std::array<Levels, 3> finished;
+  for (size_t c = 0; c < 3; ++c) {
+    const Levels& fractions = cached_source_levels(PixelSemantics::kTvFloatAa);
+    normalise(fractions.data(), 256, options.mean[c], options.std[c], finished[c].data());
   }
-
-  float* ring_row(int64_t source_row) {
-    return state_.ring.data() + source_row % ring_rows_ * 3 * side_;
-  }
-
-  // The next eight source rows; at the lower edge of the picture the last one fills up the block.
-  void resample_block() {
-    std::array<const uint8_t*, kRowsPerBlock> source;
-    std::array<float*, kRowsPerBlock> target;
-    for (size_t r = 0; r < kRowsPerBlock; ++r) {
-      const int64_t row = next_source_row_ + static_cast<int64_t>(r);
-      const int64_t held = std::min<int64_t>(row, image_.height - 1);
-      source[r] = image_.pixels + (held * image_.width + columns_->source_first) * 3;
-      target[r] = ring_row(row);
-    }
-    kernels_.fill_tile(source, source_columns_ * 3, levels_, state_.tile.data());
-    kernels_.horizontal(*columns_, state_.tile.data(), target);
-    next_source_row_ += kRowsPerBlock;
-  }
-
-  // torchvision for a uint8 tensor: clamped, rounded with halves to even, and only then 0..1.
-  void compute_finished_levels() {
-    for (size_t c = 0; c < 3; ++c) {
-      for (size_t i = 0; i < 256; ++i) {
-        const float fraction = static_cast<float>(i) / 255.0F;
-        state_.finished_levels[c][i] = (fraction - options_.mean[c]) / options_.std[c];
-      }
-    }
-  }
-
-  void finish_row(const float* resampled, int64_t y) {
-    for (size_t c = 0; c < 3; ++c) {
-      const float* from = resampled + static_cast<int64_t>(c) * side_;
-      float* to = out_.data() + (static_cast<int64_t>(c) * side_ + y) * side_;
-      if (options_.semantics == PixelSemantics::kTvU8) {
-        const Levels& levels = state_.finished_levels[c];
-        for (int64_t x = 0; x < side_; ++x) {
-          const float level = std::nearbyint(std::clamp(from[x], 0.0F, 255.0F));
-          to[x] = levels[static_cast<size_t>(level)];
-        }
-      } else {
-        const float mean = options_.mean[c];
-        const float std = options_.std[c];
-        for (int64_t x = 0; x < side_; ++x) to[x] = (from[x] - mean) / std;
-      }
-    }
-  }
-
-  const ImageView& image_;
-  const TransformOptions& options_;
-  TransformScratch::State& state_;
-  std::span<float> out_;
-  const ResampleKernels& kernels_;
-  int64_t side_;
-  const Levels& levels_;
-  const ResampleAxis* columns_ = nullptr;
-  const ResampleAxis* rows_ = nullptr;
-  int64_t source_columns_ = 0;
-  int64_t ring_rows_ = 0;
-  int64_t next_source_row_ = 0;
-};
+  return finished;
+}
 
 }  // namespace
 
@@ -214,9 +117,32 @@ void transform_image(const ImageView& image, const TransformOptions& options,
                    " is outside 1..", kMaxSide);
   CANTILEVER_ASSERT(options.semantics != PixelSemantics::kReference,
                     "resolve() makes the semantics concrete before a picture is transformed");
-  const auto side = static_cast<size_t>(options.side);
-  CANTILEVER_ASSERT(out.size() == 3 * side * side, "room for ", out.size(), " values, side ", side);
-  Transform(image, options, scratch.state(), out).run();
+  const int64_t side = options.side;
+  CANTILEVER_ASSERT(std::ssize(out) == 3 * side * side, "room for ", out.size(), " values, side ",
+                    side);
+  TransformScratch::State& state = scratch.state();
+  const int64_t shorter = std::min(image.width, image.height);
+  const auto axis = [&](int64_t length) -> const ResampleAxis& {
+    return state.axes.get(cropped_side(length, resized_length(length, shorter, side), side));
+  };
+  const ResampleAxis& columns = axis(image.width);
+  const ResampleAxis& rows = axis(image.height);
+  RowResampler resampler(image, cached_source_levels(options.semantics), columns, rows,
+                         state.buffers);
+  const bool rounds = options.semantics == PixelSemantics::kTvU8;
+  const std::array<Levels, 3> finished = finished_levels(options);
+  for (int64_t y = 0; y < side; ++y) {
+    const float* row = resampler.row(y);
+    for (size_t c = 0; c < 3; ++c) {
+      const float* from = row + static_cast<int64_t>(c) * side;
+      float* to = out.data() + (static_cast<int64_t>(c) * side + y) * side;
+      if (rounds) {
+        round_and_normalise(from, side, finished[c], to);
+      } else {
+        normalise(from, side, options.mean[c], options.std[c], to);
+      }
+    }
+  }
 }
 
 }  // namespace cantilever
