@@ -18,13 +18,15 @@ die() {
   exit 1
 }
 
-# The last line of the log that looks like a reason; one about the network says more than the
-# "no such package" that follows from it.
+# Why it failed, from the log: what the network or the disk said, or else the last line that looks like
+# a reason ("no matching distribution" is what pip says after it could not connect).
 last_reason() {
-  local reason
-  reason=$(grep -aiE 'connection|proxy|certificate|timed out|resolve' "$SETUP_LOG" | tail -n 1 || true)
+  local reason network='connection refused|connection timed out|read timed out|unable to connect|'
+  network+='temporary failure[^:"]*|could not resolve[^:"]*|name or service not known|'
+  network+='certificate verify failed|cannot connect to proxy|no space left on device'
+  reason=$(grep -aoiE "$network" "$SETUP_LOG" | tail -n 1 || true)
   [ -n "$reason" ] ||
-    reason=$(grep -aE '^(E:|ERROR:|curl:|[A-Za-z]*Error)' "$SETUP_LOG" | tail -n 1 || true)
+    reason=$(grep -aE '^(E|ERROR|curl|sudo|env|[A-Za-z]*Error):' "$SETUP_LOG" | tail -n 1 || true)
   printf '%s' "${reason:-no reason given}" | cut -c1-240
 }
 
