@@ -43,7 +43,11 @@ class PlantedViolations(PlantedTree):
 
     def test_a_folder_that_does_not_exist(self):
         self.page += "`cantilever/distributed/`\n"
-        self.assert_one_problem(self.problems(), "names `cantilever/distributed`, which does not exist")
+        self.assert_one_problem(self.problems(), "names `cantilever/distributed/`, which does not exist")
+
+    def test_a_file_that_does_not_exist(self):
+        self.page += "`tools/setup/setup.sh` `tools/setup/teardown.sh`\n"
+        self.assert_one_problem(self.problems(), "names `tools/setup/teardown.sh`, which does not exist")
 
     def test_a_folder_without_files_need_not_be_named(self):
         (self.root / "cantilever" / "empty").mkdir()
