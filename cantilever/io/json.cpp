@@ -143,7 +143,8 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
       if (fresh) {
         object.emplace_back(frame.keys[i], std::move(frame.values[i]));
       } else if (duplicates_ == DuplicateKeys::kRefuse) {
-        return fail(concat("the key ", quoted(frame.keys[i]), " stands twice in one object"));
+        return fail(concat("the key ", quoted(std::as_const(frame.keys[i])),
+                           " stands twice in one object"));
       } else {
         (object.begin() + static_cast<std::ptrdiff_t>(found->second))->second =
             std::move(frame.values[i]);
@@ -161,6 +162,9 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& where, DuplicateKeys duplicates) {
+  // The library takes a NUL for the end of the text.
+  const size_t nul = text.find('\0');
+  CANTILEVER_CHECK(nul == text.npos, where, ": not valid JSON: a NUL byte at byte ", nul);
   std::string marked;
   if (text.find("NaN") != text.npos || text.find("Infinity") != text.npos) {
     CANTILEVER_CHECK(text.find(kMarker) == text.npos, where,
