@@ -90,7 +90,7 @@ fetch_wheel() {
   if ! url=$(wheel_url "$name" "$version" "$sha256") || [ -z "$url" ]; then
     die "$missing, the package index did not deliver it: $(last_reason) (details: $SETUP_LOG)"
   fi
-  local have
+  local have status
   for _ in first second; do
     have=$(stat -c %s "$part" 2>/dev/null || echo 0)
     if [ "$have" -ge "$size" ]; then
@@ -103,7 +103,13 @@ fetch_wheel() {
     else
       say "downloading $name $version ($((size / 1000000)) MB)"
     fi
-    ! curl_resume "$url" "$part" 2>>"$SETUP_LOG" || ! is_wheel "$part" "$size" "$sha256" || break
+    status=0
+    curl_resume "$url" "$part" 2>>"$SETUP_LOG" || status=$?
+    ! is_wheel "$part" "$size" "$sha256" || break
+    case $status in
+      0 | 22 | 33 | 36) rm -f "$part" ;;  # wrong bytes, or a server that cannot go on: from the start
+      *) break ;;                         # curl has tried often enough
+    esac
   done
   if ! is_wheel "$part" "$size" "$sha256"; then
     # An index that wants a login hides it from its report; pip itself can still get in.
@@ -132,7 +138,7 @@ fill_site() {
   check_python
   [ "$(uname -m)" = x86_64 ] || die "the pinned wheels are for x86_64, this is $(uname -m)"
   make_venv "$DEPS/tools-venv"
-  local cache="${XDG_CACHE_HOME:-$HOME/.cache}/cantilever/wheels" downloads="$DEPS/downloads"
+  local cache="${XDG_CACHE_HOME:-${HOME:-}/.cache}/cantilever/wheels" downloads="$DEPS/downloads"
   [ ! -w "$cache" ] || downloads=$cache
   mkdir -p "$downloads"
 
