@@ -1,6 +1,7 @@
 #include "cantilever/train/checkpoint.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <unistd.h>
 

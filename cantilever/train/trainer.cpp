@@ -1,6 +1,7 @@
 #include "cantilever/train/trainer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
