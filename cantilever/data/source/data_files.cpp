@@ -163,11 +163,12 @@ SplitFiles choose_tables(const fs::path& folder, const std::string& name,
     split.image_folder = true;
     return split;
   }
+  size_t most = 0;  // the format with the most files, in a draw the first of these
   for (const FileKind kind :
        {FileKind::kParquet, FileKind::kJson, FileKind::kCsv, FileKind::kTsv}) {
-    if (!tables[kind].empty()) {
+    if (tables[kind].size() > most) {
+      most = tables[kind].size();
       split.tables = tables[kind];
-      break;
     }
   }
   return split;

@@ -86,6 +86,14 @@ TEST_F(Splits, ByFileName) {
   EXPECT_THAT(captions(*splits.at("validation")), ElementsAre("b"));
 }
 
+TEST_F(Splits, OfSeveralFormatsTheCommonestIsRead) {
+  write_text(folder_ / "train/x.jsonl", rows({"from json"}));
+  write_text(folder_ / "train/y.csv", "image_path,caption\na.png,from csv\n");
+  EXPECT_THAT(captions(*open().at("train")), ElementsAre("from json"));
+  write_text(folder_ / "train/z.csv", "image_path,caption\na.png,more csv\n");
+  EXPECT_THAT(captions(*open().at("train")), ElementsAre("from csv", "more csv"));
+}
+
 TEST_F(Splits, ElseAllIsTrainAndCut) {
   write_text(folder_ / "pairs.jsonl", rows(numbers(10)));
   SourceOptions options = source_options();
