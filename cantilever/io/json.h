@@ -16,7 +16,8 @@ enum class DuplicateKeys { kLastWins, kRefuse };
 // Parses text as Python's json.loads does; `where` (a path, or a path and line) starts the message
 // of the Error. A UTF-8 byte order mark is skipped; NaN, Infinity and -Infinity are numbers; of
 // equal keys the last wins unless `duplicates` says otherwise; nesting beyond 512 levels is an
-// Error. An integer beyond 64 bits becomes the nearest double (1e400 and the like are an Error).
+// Error. An integer beyond 64 bits becomes the nearest double. Stricter than Python: numbers beyond
+// double (1e400) and half surrogate pairs ("\ud83d" alone) are an Error.
 Json parse_json(std::string_view text, const std::string& where,
                 DuplicateKeys duplicates = DuplicateKeys::kLastWins);
 Json read_json(const std::filesystem::path& path);

@@ -1,6 +1,9 @@
 #include "cantilever/io/tfevents.h"
 
+#include <sys/resource.h>
+
 #include <chrono>
+#include <csignal>
 #include <map>
 #include <optional>
 
@@ -181,6 +184,34 @@ TEST(EventFile, TwoWritersInOneSecondHaveTwoFiles) {
   second.add_scalar("b", 2, 1);
   EXPECT_EQ(read_records(first.path()).size(), 2u);
   EXPECT_EQ(read_records(second.path()).size(), 2u);
+}
+
+// A limit on the size of files stands in for a full disk: the write that crosses it ends half-way.
+TEST(EventFile, AFullDiskLeavesNoHalfRecord) {
+  const TemporaryFolder folder;
+  EventFileWriter writer(folder.path());
+  const std::string long_text(500, 'x');
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit limited = before;
+  limited.rlim_cur = 2000;
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limited), 0);
+  int written = 0;
+  std::string message;
+  try {
+    for (; written < 10; ++written) writer.add_text("t", long_text, written);
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_THAT(message, HasSubstr(writer.path().string()));
+  EXPECT_GE(written, 2);
+  EXPECT_LT(written, 4);
+  EXPECT_EQ(read_records(writer.path()).size(), 1u + static_cast<size_t>(written));
+  writer.add_scalar("after", 1, 99);
+  EXPECT_EQ(read_records(writer.path()).size(), 2u + static_cast<size_t>(written));
 }
 
 TEST(EventFile, FoldersThatCannotBe) {
