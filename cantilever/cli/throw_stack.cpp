@@ -60,8 +60,12 @@ void note() {
 }  // namespace throw_stack
 }  // namespace cantilever
 
-extern "C" [[noreturn]] __attribute__((visibility("default"))) void __cxa_throw(
-    void* thrown, std::type_info* type, void (*destructor)(void*)) {
+// The name stands in an assembler label: GCC has declared __cxa_throw itself by now, with other
+// types.
+extern "C" [[noreturn]] __attribute__((visibility("default"))) void cantilever_throw(
+    void* thrown, std::type_info* type, void (*destructor)(void*)) __asm__("__cxa_throw");
+
+extern "C" void cantilever_throw(void* thrown, std::type_info* type, void (*destructor)(void*)) {
   using Throw = void (*)(void*, std::type_info*, void (*)(void*));
   static const auto next = reinterpret_cast<Throw>(::dlsym(RTLD_NEXT, "__cxa_throw"));
   cantilever::throw_stack::note();

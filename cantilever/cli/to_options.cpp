@@ -152,6 +152,23 @@ TrainOptions to_train_options(const FlagValues& v) {
   return o;
 }
 
+TrainOptions to_search_options(const FlagValues& v, const std::string& split) {
+  TrainOptions o;
+  o.model_name_or_path = v.text("model_name_or_path");
+  o.tokenizer_name = v.text("tokenizer_name");
+  o.image_processor_name = v.text("image_processor_name");
+  set_data_options(v, o);
+  o.per_device_eval_batch_size = v.get<int64_t>("per_device_eval_batch_size");
+  o.dataloader_num_workers = v.get<int>("dataloader_num_workers");
+  o.seed = v.get<uint64_t>("seed");
+  o.threads = thread_count(v);
+  o.do_train = split == "train";
+  o.do_eval = split == "validation";
+  o.do_predict = split == "test";
+  usage_check(!o.model_name_or_path.empty(), "--model_name_or_path is missing: a model folder");
+  return o;
+}
+
 SourceOptions to_source_options(const FlagValues& v, uint64_t splits_seed) {
   SourceOptions o;
   o.dataset_name = v.text("dataset_name");

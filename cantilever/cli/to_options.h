@@ -1,6 +1,7 @@
 #pragma once
 
-#include <vector>
+#include <cstdint>
+#include <string>
 
 #include "cantilever/cli/flag_parser.h"
 #include "cantilever/data/source/open_source.h"
@@ -11,6 +12,9 @@ namespace cantilever {
 // Flags into the option structs of the rooms: the only place that knows both. Throws UsageError for
 // values that do not go together.
 TrainOptions to_train_options(const FlagValues& values);
+
+// For opening model and one split with the flags of `search`; split: "train", "validation", "test".
+TrainOptions to_search_options(const FlagValues& values, const std::string& split);
 
 // From data_flags(); `splits_seed` is --seed where the command has it.
 SourceOptions to_source_options(const FlagValues& values, uint64_t splits_seed = 42);
