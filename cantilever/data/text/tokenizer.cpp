@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "cantilever/base/error.h"
@@ -21,6 +22,7 @@ class IdBuffer {
  public:
   void clear() { size_ = 0; }
   size_t size() const { return size_; }
+  size_t capacity() const { return storage_.capacity(); }
   void shrink_to(size_t size) { size_ = std::min(size_, size); }
   std::span<const int32_t> ids() const { return {storage_.data(), size_}; }
 
@@ -62,7 +64,7 @@ struct Scratch {
   void trim() {
     constexpr size_t kKeep = size_t{1} << 16;
     if (bpe.symbols.capacity() > kKeep || bpe.queue.capacity() > kKeep) bpe = BpeScratch{};
-    if (out.ids().size() > kKeep) out = IdBuffer{};
+    if (out.capacity() > kKeep) out = IdBuffer{};
     if (piece_ids.capacity() > kKeep) piece_ids = std::vector<int32_t>{};
     if (with_prefix.capacity() > kKeep) with_prefix = std::string{};
   }

@@ -1,6 +1,6 @@
 #include "cantilever/data/text/tokenizer_files.h"
 
-#include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -20,9 +20,14 @@ std::string read_text_file(const fs::path& path) {
   return text;
 }
 
+bool exists(const fs::path& path) {
+  std::error_code ignored;  // what cannot be looked at is reported when it is read
+  return fs::exists(path, ignored);
+}
+
 // Null when the file does not exist.
 Json read_optional_object(const fs::path& path) {
-  if (!fs::exists(path)) return nullptr;
+  if (!exists(path)) return nullptr;
   Json object = parse_json(read_text_file(path), path.string(), DuplicateKeys::kRefuse);
   CANTILEVER_CHECK(object.is_object(), path.string(), ": holds ", object.type_name(),
                    " instead of an object");
@@ -113,14 +118,14 @@ void read_vocab_and_merges(const fs::path& folder, TokenizerParts* parts) {
 }  // namespace
 
 TokenizerParts read_tokenizer_files(const fs::path& folder) {
-  CANTILEVER_CHECK(fs::is_directory(folder), folder.string(),
+  std::error_code ignored;
+  CANTILEVER_CHECK(fs::is_directory(folder, ignored), folder.string(),
                    ": not a folder; give one with tokenizer.json, or vocab.json and merges.txt");
   TokenizerParts parts;
   const fs::path json = folder / "tokenizer.json";
-  const bool has_json = fs::exists(json);
-  CANTILEVER_CHECK(
-      has_json || (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt")),
-      folder.string(), ": has neither tokenizer.json nor vocab.json with merges.txt");
+  const bool has_json = exists(json);
+  CANTILEVER_CHECK(has_json || (exists(folder / "vocab.json") && exists(folder / "merges.txt")),
+                   folder.string(), ": has neither tokenizer.json nor vocab.json with merges.txt");
   parts.where = has_json ? json.string() : folder.string();
   parts.config = read_optional_object(folder / "tokenizer_config.json");
   parts.special_map = read_optional_object(folder / "special_tokens_map.json");

@@ -59,7 +59,7 @@ TEST(TokenizerTest, AddedTokensLongestFirstThenTheNormalizedOnes) {
   add("<x>", false, true, false);
   add("<x>d0g", false, false, false);
   const auto tokenizer = load_document(document);
-  EXPECT_EQ(tokenizer->vocab_size(), 272);
+  EXPECT_EQ(tokenizer->vocab_size(), 273);
   EXPECT_EQ(pieces(*tokenizer, "<x>d0g <x>  d0g"), "<x>d0g|\u0120|<x>|d0g");
   EXPECT_EQ(pieces(*tokenizer, "a d0g"), "a|\u0120|d0g");
 }
