@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compares decoded bytes with Pillow and transformed pixels with torchvision.
 
-    pixel_parity.py PIXEL_DUMP FOLDER... [--sides 64 288] [--count 60] [--decode-all]
+    pixel_parity.py [--build BUILD | --program PIXEL_DUMP] [FOLDER...] [--sides 64 288] [--count 60]
 
-PIXEL_DUMP is the program `pixel_dump` of the build (tests/data/image/pixel_dump.cpp). FOLDERs are searched for JPEG
-and PNG files by magic bytes. Every file is decoded by both sides (outcome and bytes must be equal, plain and upright);
-a spread of sizes and aspect ratios is transformed, together with synthetic pictures of awkward sizes. Prints the
-largest differences; the exit status is 1 when one is over its limit.
+Our side is the program `pixel_dump` of the build (tests/data/image/pixel_dump.cpp). FOLDERs are searched for JPEG and
+PNG files by magic bytes; without any, $CANTILEVER_CORPUS is. Every file is decoded by both sides (outcome and bytes
+must be equal, plain and upright); a spread of sizes and aspect ratios is transformed, together with synthetic pictures
+of awkward sizes. Without folder and corpus the synthetic pictures are all there is. Prints the largest differences;
+the exit status is 1 when one is over its limit.
 
 Needs pillow 13, torch 2.11, torchvision 0.26.
 """
@@ -206,24 +207,30 @@ def compare_transform(program, paths, side, semantics):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program")
-    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--build", default="build/release", help="build folder, for tests/pixel_dump in it")
+    parser.add_argument("--program", help="the program itself")
+    parser.add_argument("folders", nargs="*")
     parser.add_argument("--sides", type=int, nargs="+", default=[64, 288])
     parser.add_argument("--count", type=int, default=60, help="real pictures to transform, about")
     parser.add_argument("--skip-decode", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    paths = find_pictures(options.folders)
+    program = options.program or os.path.join(options.build, "tests", "pixel_dump")
+    corpus = os.environ.get("CANTILEVER_CORPUS")
+    paths = find_pictures(options.folders or ([corpus] if corpus else []))
+    if not paths:
+        print("no folder given and CANTILEVER_CORPUS is not set: synthetic pictures only")
     failures = 0
-    if not options.skip_decode:
-        failures += compare_decoding(options.program, paths, upright=False)
-        failures += compare_decoding(options.program, paths, upright=True)
     with tempfile.TemporaryDirectory() as folder:
-        chosen = choose_spread(paths, options.count) + write_synthetic(folder)
+        synthetic = write_synthetic(folder)
+        if not options.skip_decode:
+            failures += compare_decoding(program, paths + synthetic, upright=False)
+            failures += compare_decoding(program, paths + synthetic, upright=True)
+        chosen = (choose_spread(paths, options.count) if paths else []) + synthetic
         for side in options.sides:
             for semantics in ("tv-float-aa", "tv-u8"):
-                failures += compare_transform(options.program, chosen, side, semantics)
+                failures += compare_transform(program, chosen, side, semantics)
     print("PASS" if failures == 0 else f"FAIL ({failures})")
     return 1 if failures else 0
 
