@@ -319,7 +319,7 @@ def main():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, Running.on_signal)
     # The end-to-end tests in Python find the program through this.
-    env = {**os.environ, "CANTILEVER_BUILD": str(build)}
+    env = {**os.environ, "CANTILEVER_BUILD": str(build), "CANTILEVER_BINARY": str(build / "cantilever")}
     tests = []
     for suite in suites:
         ran, seconds = run_suite(suite, env)
