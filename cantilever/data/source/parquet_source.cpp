@@ -1,8 +1,7 @@
 #include "cantilever/data/source/parquet_source.h"
 
 #include <arrow/array.h>
-#include <arrow/buffer.h>
-#include <arrow/io/memory.h>
+#include <arrow/io/file.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 #include <arrow/util/key_value_metadata.h>
@@ -26,7 +25,9 @@
 namespace cantilever {
 namespace {
 
-constexpr int64_t kCacheBytes = int64_t{512} << 20;
+constexpr int64_t kImageCacheBytes = int64_t{512} << 20;
+constexpr int64_t kCaptionCacheBytes = int64_t{64} << 20;
+constexpr int64_t kReadBytes = int64_t{4} << 20;  // a read of a column chunk
 // A row group is decoded in pieces of about this size, so that no array of a piece outgrows the
 // 32-bit offsets that nested byte columns have.
 constexpr int64_t kPieceBytes = int64_t{256} << 20;
@@ -133,8 +134,7 @@ class ParquetSource final : public ExampleSource {
   PictureFiles pictures_;
   std::shared_ptr<ParquetCache> cache_;
   int64_t file_number_;
-  std::shared_ptr<const MappedFile> mapped_;
-  std::shared_ptr<arrow::Buffer> buffer_;
+  int64_t file_bytes_ = 0;
   std::shared_ptr<parquet::FileMetaData> metadata_;
   std::vector<int64_t> group_ends_;  // rows up to the end of each group
   ColumnChoice choice_;
@@ -146,7 +146,9 @@ class ParquetSource final : public ExampleSource {
 
 class ParquetCache {
  public:
-  ColumnCache columns{kCacheBytes};
+  // Apart, so that a large row group of pictures and its captions do not push each other out.
+  ColumnCache images{kImageCacheBytes};
+  ColumnCache captions{kCaptionCacheBytes};
 };
 
 std::shared_ptr<ParquetCache> make_parquet_cache() {
@@ -168,12 +170,10 @@ ParquetSource::ParquetSource(const std::filesystem::path& path, const TableOptio
       options_(options),
       pictures_(picture_root(path, options), options.confine),
       cache_(std::move(cache)),
-      file_number_(file_number),
-      mapped_(std::make_shared<const MappedFile>(path)) {
-  check_bytes(*mapped_, file_);
-  buffer_ =
-      std::make_shared<arrow::Buffer>(reinterpret_cast<const uint8_t*>(mapped_->text().data()),
-                                      static_cast<int64_t>(mapped_->bytes().size()));
+      file_number_(file_number) {
+  const MappedFile mapped(path);
+  check_bytes(mapped, file_);
+  file_bytes_ = static_cast<int64_t>(mapped.bytes().size());
   call_arrow(file_, [&] { read_layout(); });
 }
 
@@ -184,7 +184,11 @@ std::unique_ptr<parquet::arrow::FileReader> ParquetSource::make_reader(int64_t b
   parquet::ArrowReaderProperties arrow_properties(/*use_threads=*/false);
   arrow_properties.set_pre_buffer(false);  // it would use Arrow's own threads
   arrow_properties.set_batch_size(batch_rows);
-  auto file = parquet::ParquetFileReader::Open(std::make_shared<arrow::io::BufferReader>(buffer_),
+  // Read, not mapped: resident memory stays bounded, and one descriptor is open a read, not a
+  // shard.
+  properties.enable_buffered_stream();
+  properties.set_buffer_size(kReadBytes);
+  auto file = parquet::ParquetFileReader::Open(take(file_, arrow::io::ReadableFile::Open(file_)),
                                                properties, metadata_);
   return take(file_, parquet::arrow::FileReader::Make(arrow::default_memory_pool(), std::move(file),
                                                       arrow_properties));
@@ -205,9 +209,9 @@ void ParquetSource::read_layout() {
                    metadata_->num_rows(), " rows, its row groups ", rows, "; the file is damaged");
   // Rows cost the caller memory (8 bytes each in an order), so a footer may not claim them for
   // free.
-  const int64_t most = 1000000 + 64 * static_cast<int64_t>(mapped_->bytes().size());
-  CANTILEVER_CHECK(rows <= most, file_, ": the footer claims ", rows, " rows, which ",
-                   mapped_->bytes().size(), " bytes cannot hold");
+  const int64_t most = 1000000 + 64 * file_bytes_;
+  CANTILEVER_CHECK(rows <= most, file_, ": the footer claims ", rows, " rows, which ", file_bytes_,
+                   " bytes cannot hold");
   std::shared_ptr<arrow::Schema> schema;
   check_status(file_, reader->GetSchema(&schema));
   choose(*schema);
@@ -288,9 +292,9 @@ ParquetSource::Cell ParquetSource::find_cell(int64_t row, size_t column) const {
   const int64_t group = group_end - group_ends_.begin();
   const int64_t in_group = row - (group == 0 ? 0 : *(group_end - 1));
   Cell cell;
-  cell.column = cache_->columns.get({file_number_, group, static_cast<int64_t>(column)}, [&] {
-    return call_arrow(file_, [&] { return decode(group, column); });
-  });
+  ColumnCache& cache = column == choice_.image ? cache_->images : cache_->captions;
+  cell.column = cache.get({file_number_, group, static_cast<int64_t>(column)},
+                          [&] { return call_arrow(file_, [&] { return decode(group, column); }); });
   const auto& pieces = cell.column->pieces;
   const auto after = std::upper_bound(
       pieces.begin(), pieces.end(), in_group,
