@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <fstream>
 
@@ -163,6 +164,36 @@ TEST(Resume, ACheckpointIsAModelFolderAndAFullOneHasAllFiles) {
   }
   run.options.model_name_or_path = checkpoint.string();
   run.options.output_dir = (folder / "next").string();
+  EXPECT_EQ(run_train(run.options), 0);
+}
+
+// A file size limit stands in for a full disk: the third checkpoint cannot be written.
+TEST(Resume, AFailedWriteLeavesTheLastCheckpointUsable) {
+  const test::TemporaryFolder folder;
+  test::TinyRun run(folder.path(), 12, 0.0);
+  run.options.max_steps = 2;
+  ASSERT_EQ(run_train(run.options), 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 300000;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  run.options.max_steps = 3;
+  std::string message;
+  try {
+    run_train(run.options);
+  } catch (const Error& problem) {
+    message = problem.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  EXPECT_THAT(message, HasSubstr("checkpoint-3 was not written"));
+  EXPECT_EQ(list_checkpoints(folder / "out").size(), 1U);
+  EXPECT_EQ(why_incomplete(folder / "out" / "checkpoint-2"), "");
+  for (const auto& entry : fs::directory_iterator(folder / "out")) {
+    EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
+  }
   EXPECT_EQ(run_train(run.options), 0);
 }
 
