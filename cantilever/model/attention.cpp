@@ -42,8 +42,11 @@ SelfAttention::SelfAttention(const BridgeTowerTextConfig& config)
 
 at::Tensor SelfAttention::forward(const at::Tensor& x, const at::Tensor& source,
                                   const at::Tensor& mask, ForwardContext& context) const {
-  return attend(split_heads(query->forward(x), heads_), split_heads(key->forward(source), heads_),
-                split_heads(value->forward(source), heads_), mask, rate_, context);
+  // One statement each: the order of the projections decides in which order gradients finish.
+  const at::Tensor queries = split_heads(query->forward(x), heads_);
+  const at::Tensor keys = split_heads(key->forward(source), heads_);
+  const at::Tensor values = split_heads(value->forward(source), heads_);
+  return attend(queries, keys, values, mask, rate_, context);
 }
 
 SelfOutput::SelfOutput(const BridgeTowerTextConfig& config) : rate_(config.hidden_dropout_prob) {

@@ -205,8 +205,8 @@ BridgeTowerConfig BridgeTowerConfig::from_json(const Json& json, const std::stri
   const Reader reader(json, where);
   std::string model_type = "bridgetower";
   reader.read("model_type", model_type);
-  CANTILEVER_CHECK(model_type == "bridgetower", where, ": model_type is ", quoted(model_type),
-                   "; this program knows 'bridgetower' only");
+  CANTILEVER_CHECK(model_type == "bridgetower", where, ": model_type is ",
+                   cantilever::quoted(model_type), "; this program knows 'bridgetower' only");
 
   BridgeTowerConfig config;
   config.source = json;

@@ -198,8 +198,8 @@ BridgeTowerForContrastiveLearning::parameters_in_backward_order() const {
 }
 
 int64_t BridgeTowerForContrastiveLearning::parameters_without_embeddings() const {
-  int64_t count = 0;
-  for (const auto& module : modules()) {
+  int64_t count = logit_scale.numel();
+  for (const auto& module : modules(/*include_self=*/false)) {
     if (std::dynamic_pointer_cast<Embedding>(module) != nullptr) continue;
     for (const at::Tensor& parameter : module->parameters(/*recurse=*/false)) {
       count += parameter.numel();

@@ -28,10 +28,10 @@ at::Tensor TextEmbeddings::position_ids(const at::Tensor& input_ids, int64_t pad
 
 at::Tensor TextEmbeddings::forward(const at::Tensor& input_ids, ForwardContext& context) const {
   // The library always uses type 0, whatever token_type_ids a caller hands in.
-  const at::Tensor words =
-      word_embeddings->forward(input_ids) + token_type_embeddings->weight.select(0, 0);
-  const at::Tensor sum =
-      words + position_embeddings->forward(position_ids(input_ids, pad_token_id_));
+  const at::Tensor words = word_embeddings->forward(input_ids);
+  const at::Tensor typed = words + token_type_embeddings->weight.select(0, 0);
+  const at::Tensor positions = position_embeddings->forward(position_ids(input_ids, pad_token_id_));
+  const at::Tensor sum = typed + positions;
   return context.dropout(LayerNorm_->forward(sum), rate_);
 }
 
