@@ -20,14 +20,14 @@ std::string read_text_file(const fs::path& path) {
   return text;
 }
 
-bool exists(const fs::path& path) {
+bool is_there(const fs::path& path) {
   std::error_code ignored;  // what cannot be looked at is reported when it is read
   return fs::exists(path, ignored);
 }
 
 // Null when the file does not exist.
 Json read_optional_object(const fs::path& path) {
-  if (!exists(path)) return nullptr;
+  if (!is_there(path)) return nullptr;
   Json object = parse_json(read_text_file(path), path.string(), DuplicateKeys::kRefuse);
   CANTILEVER_CHECK(object.is_object(), path.string(), ": holds ", object.type_name(),
                    " instead of an object");
@@ -123,8 +123,8 @@ TokenizerParts read_tokenizer_files(const fs::path& folder) {
                    ": not a folder; give one with tokenizer.json, or vocab.json and merges.txt");
   TokenizerParts parts;
   const fs::path json = folder / "tokenizer.json";
-  const bool has_json = exists(json);
-  CANTILEVER_CHECK(has_json || (exists(folder / "vocab.json") && exists(folder / "merges.txt")),
+  const bool has_json = is_there(json);
+  CANTILEVER_CHECK(has_json || (is_there(folder / "vocab.json") && is_there(folder / "merges.txt")),
                    folder.string(), ": has neither tokenizer.json nor vocab.json with merges.txt");
   parts.where = has_json ? json.string() : folder.string();
   parts.config = read_optional_object(folder / "tokenizer_config.json");
