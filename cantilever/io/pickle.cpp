@@ -14,7 +14,7 @@ namespace {
 
 // A state dict of a thousand tensors takes about 100 KB and 10,000 values.
 constexpr size_t kMaxPickleBytes = size_t{64} << 20;
-constexpr size_t kMaxNodes = 4'000'000;
+constexpr size_t kMaxNodes = 1'000'000;
 constexpr size_t kMaxMarks = 1000;
 constexpr size_t kMaxRecordName = 100;  // of a storage; torch.save numbers them
 constexpr size_t kMaxArguments = 16;    // of a call; a tensor has up to 8

@@ -12,9 +12,9 @@
 namespace cantilever {
 namespace {
 
-constexpr size_t kMaxTensors = 1'000'000;
+constexpr size_t kMaxTensors = 250'000;
 constexpr size_t kMaxTreeDepth = 64;
-constexpr size_t kMaxTreeValues = 1'000'000;
+constexpr size_t kMaxTreeValues = 250'000;
 constexpr size_t kMaxTreeText = size_t{64} << 20;  // bytes of all strings together
 constexpr size_t kMaxPath = 512;
 

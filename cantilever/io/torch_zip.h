@@ -44,7 +44,7 @@ class TorchFile {
   virtual const TorchValue& root() const = 0;
 };
 
-// As open_torch_zip, for values that are not a state dict: at most 64 levels deep, a million
+// As open_torch_zip, for values that are not a state dict: at most 64 levels deep and 250,000
 // values.
 std::unique_ptr<TorchFile> open_torch_value(const std::filesystem::path& path);
 
