@@ -44,6 +44,11 @@ std::string concat(const Parts&... parts) {
 // `value` cut to `limit` bytes and with control bytes shown as \xNN, in single quotes: safe to
 // print whatever a file held.
 std::string quoted(const std::string& value, size_t limit = 80);
+// Where <iomanip> is visible std::quoted is found too and fits a non-const string better than the
+// declaration above; its text would be neither cut nor escaped.
+inline std::string quoted(std::string& value, size_t limit = 80) {
+  return quoted(static_cast<const std::string&>(value), limit);
+}
 
 // Of `candidates`, the one with the smallest edit distance to `name` (at most a third of its
 // length); empty when none is near.

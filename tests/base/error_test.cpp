@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <iomanip>
+
 namespace cantilever {
 namespace {
 
@@ -26,6 +28,11 @@ TEST(Error, AssertThrowsInternalErrorWithPlaceAndCondition) {
 
 TEST(Error, QuotedCutsLongValues) {
   EXPECT_EQ(quoted("abcdef", 3), "'abc...'");
+}
+
+TEST(Error, QuotedOfANonConstStringIsOursNotTheStandards) {
+  std::string value = "a\nb";
+  EXPECT_EQ(concat(quoted(value)), "'a\\x0ab'");
 }
 
 TEST(Error, NearestNameForgivesCaseAndSlips) {
