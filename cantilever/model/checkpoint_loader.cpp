@@ -194,7 +194,7 @@ std::shared_ptr<BridgeTowerForContrastiveLearning> load_checkpoint(
 }
 
 void save_checkpoint(const BridgeTowerForContrastiveLearning& model,
-                     const std::filesystem::path& folder) {
+                     const std::filesystem::path& folder, const Json& extra) {
   make_folders(folder);
   Json config = model.config().to_json();
   config["architectures"] = Json::array({"BridgeTowerForContrastiveLearning"});
@@ -204,6 +204,7 @@ void save_checkpoint(const BridgeTowerForContrastiveLearning& model,
     config["text_config"]["dtype"] = "float32";
     config["vision_config"]["dtype"] = "float32";
   }
+  config.update(extra);
   write_json(folder / "config.json", config, 2, /*sort_keys=*/true);
 
   std::vector<TensorView> tensors;

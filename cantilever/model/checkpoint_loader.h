@@ -33,8 +33,9 @@ struct LoadOptions {
 std::shared_ptr<BridgeTowerForContrastiveLearning> load_checkpoint(
     const std::filesystem::path& folder, const LoadOptions& options, LoadReport* report = nullptr);
 
-// config.json and model.safetensors, as save_pretrained of Transformers 5.24 writes them.
+// config.json and model.safetensors, as save_pretrained of Transformers 5.24 writes them. `extra`:
+// members set at the top level of config.json (its Trainer sets {"use_cache": false}).
 void save_checkpoint(const BridgeTowerForContrastiveLearning& model,
-                     const std::filesystem::path& folder);
+                     const std::filesystem::path& folder, const Json& extra = Json::object());
 
 }  // namespace cantilever

@@ -100,12 +100,13 @@ TEST(CheckpointLoader, SavesWhatItLoads) {
         << name;
   }
   const TemporaryFolder other;
-  save_checkpoint(*model, other / "saved");
+  save_checkpoint(*model, other / "saved", {{"use_cache", false}});
   const auto again = load_checkpoint(other / "saved", {});
   EXPECT_EQ(loss_of(*model), loss_of(*again));
   const Json config = read_json(other / "saved" / "config.json");
   EXPECT_EQ(config["architectures"], Json::array({"BridgeTowerForContrastiveLearning"}));
   EXPECT_EQ(config["dtype"], "float32");
+  EXPECT_EQ(config["use_cache"], false);
 }
 
 TEST(CheckpointLoader, HalfPrecisionBecomesFloat) {

@@ -1,11 +1,24 @@
 #include "tests/model/model_fixtures.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/full.h>
+#include <gtest/gtest.h>
 
 #include "cantilever/model/initialize.h"
 #include "tests/model/formula.h"
 
 namespace cantilever::test {
+namespace {
+
+// Small models: a second thread costs more than it brings, on a busy machine very much more. Tests
+// about threads set their number themselves.
+class OneThread : public ::testing::Environment {
+  void SetUp() override { at::set_num_threads(1); }
+};
+[[maybe_unused]] const auto* const kEnvironment =
+    ::testing::AddGlobalTestEnvironment(new OneThread);
+
+}  // namespace
 
 BridgeTowerConfig golden_config(const std::string& name) {
   const auto path =

@@ -12,7 +12,7 @@ knows, too (`formula` below), and gradients are stored as samples:
     parameter.NAME    the same of the parameter after the AdamW steps
 
 Also config-*.json: configurations as an older version or a user may have written them, beside what Transformers
-writes after reading them.
+writes after reading them; activations.json: every activation at some points.
 """
 
 import json
@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 from transformers import BridgeTowerConfig, BridgeTowerForContrastiveLearning
+from transformers.activations import ACT2CLS, ACT2FN
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "reference"))
 from dump_golden import first_pass, train  # noqa: E402
@@ -163,6 +164,15 @@ def make_configs(out: Path) -> None:
             json.dumps({"written": written, "transformers": json.loads(read_back), "text": read_back}, indent=1) + "\n")
 
 
+def make_activations(out: Path) -> None:
+    x = torch.cat([torch.linspace(-12, 12, 97), torch.tensor([1e-4, -1e-4, 0.0])])
+    rows = {"x": x.tolist()}
+    for name in ACT2CLS:
+        if name not in ("prelu", "xielu"):  # these two have parameters of their own
+            rows[name] = ACT2FN[name](x).tolist()
+    (out / "activations.json").write_text(json.dumps(rows) + "\n")
+
+
 def main() -> None:
     out = Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
@@ -170,6 +180,7 @@ def main() -> None:
     for name, overrides in CASES.items():
         make_case(out, name, overrides)
     make_configs(out)
+    make_activations(out)
 
 
 if __name__ == "__main__":

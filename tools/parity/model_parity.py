@@ -10,9 +10,12 @@ differs. --base adds base geometry with batch 2 (needs 12 GB of memory and some 
 """
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import random
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -63,12 +66,26 @@ def write_pairs(folder: Path, count: int) -> Path:
     return path
 
 
-def run(*command) -> str:
-    """The command's output; ends this program when it fails."""
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=REFERENCE, check=False)
+def run_script(name: str, *arguments) -> tuple[int, str]:
+    """A script of tools/reference in this process, which has torch and transformers loaded already."""
+    output = io.StringIO()
+    before = sys.argv
+    sys.argv = [name, *map(str, arguments)]
+    try:
+        with contextlib.redirect_stdout(output):
+            runpy.run_path(str(REFERENCE / name), run_name="__main__")
+        status = 0
+    except SystemExit as end:
+        status = int(end.code or 0) if not isinstance(end.code, str) else 1
+    finally:
+        sys.argv = before
+    return status, output.getvalue()
+
+
+def run_program(*command) -> None:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def check_saved(checkpoint: Path, saved: Path) -> list[str]:
@@ -98,18 +115,17 @@ def compare(name: str, program: Path, pairs: Path, scratch: Path, case) -> bool:
     started = time.monotonic()
     checkpoint, golden = scratch / name, scratch / f"{name}-theirs.safetensors"
     ours, saved = scratch / f"{name}-ours.safetensors", scratch / f"{name}-saved"
-    run(sys.executable, "make_checkpoint.py", checkpoint, "--captions", pairs, "--jitter", 0.02, *options)
+    run_script("make_checkpoint.py", checkpoint, "--captions", pairs, "--jitter", 0.02, *options)
     parts = "input,output,hidden,gradient,training"
     large = name == "base"  # its parameters alone would double 2.6 GB of files
-    run(sys.executable, "dump_golden.py", checkpoint, "--pairs", pairs, "--image-root", pairs.parent, "--rows",
-        f"0:{rows}", "--steps", steps, "--learning-rate", rate, "--out", golden, "--parts",
-        parts if large else parts + ",parameter")  # fmt: skip
-    run(program, checkpoint, golden, ours, "--steps", steps, "--learning-rate", rate, "--save", saved,
-        *(["--no-parameters"] if large else []))  # fmt: skip
-    table = subprocess.run([sys.executable, "compare_tensors.py", golden, ours, "--start", checkpoint],
-                           cwd=REFERENCE, check=False, capture_output=True, text=True)  # fmt: skip
+    run_script("dump_golden.py", checkpoint, "--pairs", pairs, "--image-root", pairs.parent, "--rows", f"0:{rows}",
+               "--steps", steps, "--learning-rate", rate, "--out", golden, "--parts",
+               parts if large else parts + ",parameter")  # fmt: skip
+    run_program(program, checkpoint, golden, ours, "--steps", steps, "--learning-rate", rate, "--save", saved,
+                *(["--no-parameters"] if large else []))  # fmt: skip
+    status, table = run_script("compare_tensors.py", golden, ours, "--start", checkpoint)
     print(f"== {name}: {rows} pairs, {steps} AdamW steps at {rate:g}")
-    print(table.stdout + table.stderr, end="")
+    print(table, end="")
     problems = check_saved(checkpoint, saved)
     for problem in problems:
         print(f"saved folder: {problem}")
@@ -118,7 +134,7 @@ def compare(name: str, program: Path, pairs: Path, scratch: Path, case) -> bool:
     print(f"{time.monotonic() - started:.1f} s", flush=True)
     for path in (golden, ours):
         path.unlink()
-    return table.returncode == 0 and not problems
+    return status == 0 and not problems
 
 
 def main() -> int:
@@ -128,6 +144,11 @@ def main() -> int:
     parser.add_argument("--cases", default=",".join(CASES))
     args = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.path.insert(0, str(REFERENCE))
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
     program = args.build.resolve() / "tests" / "model_golden"
     if not program.exists():
         sys.exit(f"{program} is missing: build the target model_golden")
