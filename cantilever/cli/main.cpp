@@ -59,7 +59,7 @@ void apply_log_level(const FlagValues& values) {
   throw UsageError(concat(
       name.starts_with("-") ? "a command comes before the flags, not " : "there is no command ",
       quoted(name), nearest.empty() ? "" : concat("; did you mean ", quoted(nearest), "?"),
-      " `cantilever --help` lists the commands"));
+      " (`cantilever --help` lists the commands)"));
 }
 
 const Command& known_command(const std::string& name) {

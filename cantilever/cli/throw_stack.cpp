@@ -46,14 +46,14 @@ std::string last_throw_stack() {
   const std::unique_ptr<char*, decltype(&std::free)> symbols(
       ::backtrace_symbols(frames.data(), frame_count), &std::free);
   std::string out;
-  // The first frame is the wrapper below.
-  for (int i = 1; symbols && i < frame_count; ++i) out += "  " + readable(symbols.get()[i]) + "\n";
+  // The first two frames are note() and the wrapper below.
+  for (int i = 2; symbols && i < frame_count; ++i) out += "  " + readable(symbols.get()[i]) + "\n";
   return out;
 }
 
 namespace throw_stack {
 
-void note() {
+[[gnu::noinline]] void note() {
   if (keeping) frame_count = ::backtrace(frames.data(), kMaxFrames);
 }
 

@@ -12,7 +12,7 @@ from workshop import ProgramTest, needs_program
 @needs_program
 class Usage(ProgramTest):
     def test_exit_status_two_and_the_nearest_name(self):
-        self.assertIn("did you mean 'train'?", self.fails(2, "trian"))
+        self.assertIn("did you mean 'train'?", self.fails(2, "tran"))
         self.assertIn("did you mean --learning_rate?", self.fails(2, "train", "--learning_rat", "1"))
         self.assertIn("comes with a later version; several processes", self.fails(2, "launch", "--world_size", 8, "train"))
         self.assertIn("a command comes before the flags", self.fails(2, "--do_train"))
@@ -123,13 +123,13 @@ class Init(ProgramTest):
         out = workshop.fresh("model")
         said = self.succeeds(
             "init", "--output_dir", out, "--size", "tiny", "--captions_from", workshop.picture_set() / "train.jsonl",
-            "--vocab_size", 300, "--image_size", 32, "--dropout", 0.2, "--config_overrides", "link_tower_type=scaled_add",
+            "--vocab_size", 280, "--image_size", 32, "--dropout", 0.2, "--config_overrides", "link_tower_type=scaled_add",
             "--set", "text_config.num_attention_heads=8", "vision_config.patch_size=8").stdout
         config = json.loads((out / "config.json").read_text(encoding="utf-8"))
         self.assertEqual(config["link_tower_type"], "scaled_add")
         self.assertEqual(config["text_config"]["num_attention_heads"], 8)
         self.assertEqual(config["text_config"]["hidden_dropout_prob"], 0.2)
-        self.assertEqual(config["text_config"]["vocab_size"], 300)
+        self.assertEqual(config["text_config"]["vocab_size"], 280)
         self.assertEqual((config["vision_config"]["image_size"], config["vision_config"]["patch_size"]), (32, 8))
         self.assertEqual(config["architectures"], ["BridgeTowerForContrastiveLearning"])
         processor = json.loads((out / "preprocessor_config.json").read_text(encoding="utf-8"))
@@ -139,7 +139,7 @@ class Init(ProgramTest):
             self.assertTrue((out / name).is_file(), name)
         told = json.loads(self.succeeds("info", "--json", out).stdout)["model"]
         self.assertIn(f"{told['weights']['elements']} parameters", said)
-        self.assertEqual(told["tokenizer"], "300 pieces")
+        self.assertEqual(told["tokenizer"], "280 pieces")
 
     def test_the_seed_decides_the_weights(self):
         files = []

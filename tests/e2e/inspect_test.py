@@ -65,12 +65,12 @@ class Inspect(ProgramTest):
         texts = ["a red square", "", "quote \" and line\nbreak", "emoji \U0001f600", "long " * 200]
         lines_in = "".join(json.dumps(text) + "\n" for text in texts)
         done = self.succeeds("inspect", "--model_name_or_path", workshop.tiny_model(), "--text", "-", "--output_dir", out,
-                             "--max_seq_length", 20, input=lines_in)
+                             "--max_seq_length", 40, input=lines_in)
         items = lines(done)
         self.assertEqual([item["caption"] for item in items], texts)
         self.assertEqual([item["truncated"] for item in items], [False, False, False, False, True])
         self.assertEqual(items[1]["input_ids"], [0, 2])
-        self.assertEqual(len(items[4]["input_ids"]), 20)
+        self.assertEqual(len(items[4]["input_ids"]), 40)
 
     def test_a_line_that_is_no_json_string_is_bad_and_the_others_are_read(self):
         done = workshop.run("inspect", "--model_name_or_path", workshop.tiny_model(), "--text", "-", "--output_dir",

@@ -146,7 +146,7 @@ def picture_set():
 def tiny_model():
     folder = scratch() / "tiny"
     done = run("init", "--output_dir", folder, "--size", "tiny", "--dropout", 0, "--captions_from",
-               picture_set() / "train.jsonl", "--vocab_size", 300)
+               picture_set() / "train.jsonl", "--vocab_size", 280)
     assert done.returncode == 0, done.stderr
     return folder
 
