@@ -161,6 +161,28 @@ bool resolve_heads(BridgeTowerConfig& config, const std::optional<int64_t>& want
   return false;
 }
 
+// Refuses a configuration far larger than its weights before memory is asked for: the two cannot
+// belong together, and a number in a text file should not be what decides how much is allocated.
+void check_size(const BridgeTowerConfig& config, const WeightFile& file) {
+  const auto number = [](int64_t value) { return static_cast<double>(value); };
+  const BridgeTowerTextConfig& text = config.text_config;
+  const BridgeTowerVisionConfig& vision = config.vision_config;
+  const double width = number(config.hidden_size);
+  const double square = width * width;
+  const double feed_forward = 2 * width * number(text.intermediate_size);
+  const double described =
+      width * number(text.vocab_size + text.max_position_embeddings + text.type_vocab_size) +
+      number(text.num_hidden_layers) * (4 * square + feed_forward) +
+      number(vision.num_hidden_layers) * 12 * square + width * number(vision.image_tokens()) +
+      width * number(vision.num_channels) * number(vision.patch_size) * number(vision.patch_size) +
+      2 * number(config.num_hidden_layers) * (8 * square + feed_forward);
+  double held = 0;
+  for (const TensorView& tensor : file.tensors()) held += number(tensor.numel());
+  CANTILEVER_CHECK(described <= 4 * held + 1e7, file.description(), " holds ", held,
+                   " values, but config.json describes a model of about ", described,
+                   "; they do not belong together");
+}
+
 void run_plan(const Plan& plan, const BridgeTowerForContrastiveLearning& model, uint64_t seed) {
   const auto count = static_cast<int64_t>(plan.copies.size());
   at::parallel_for(0, count, 1, [&](int64_t first, int64_t last) {
@@ -185,6 +207,7 @@ std::shared_ptr<BridgeTowerForContrastiveLearning> load_checkpoint(
   const auto tensors = tensors_by_name(*file);
   const std::string where = file->description();
   const bool fresh_heads = resolve_heads(config, options.contrastive_hidden_size, tensors, where);
+  check_size(config, *file);
   auto model = std::make_shared<BridgeTowerForContrastiveLearning>(config, options.model);
   Plan plan = make_plan(*model, tensors, fresh_heads);
   refuse_mismatch(plan, where);

@@ -20,6 +20,10 @@ class Checker {
     require(value >= least, key, value, concat("it must be at least ", least));
     require(value <= kLargest, key, value, concat("it must be at most ", kLargest));
   }
+  void layers(const char* key, int64_t value) const {
+    at_least(key, value, 1);
+    require(value <= kMostLayers, key, value, concat("it must be at most ", kMostLayers));
+  }
   void rate(const char* key, double value) const {
     require(value >= 0 && value < 1, key, value, "a dropout rate lies in [0, 1)");
   }
@@ -30,6 +34,7 @@ class Checker {
  private:
   // Far beyond any model, small enough that products of two sizes fit 64 bits.
   static constexpr int64_t kLargest = 1 << 24;
+  static constexpr int64_t kMostLayers = 1000;
   const std::string& where_;
 };
 
@@ -37,7 +42,7 @@ void check_text(const BridgeTowerConfig& config, const Checker& check) {
   const BridgeTowerTextConfig& text = config.text_config;
   check.at_least("text_config.vocab_size", text.vocab_size, 1);
   check.at_least("text_config.hidden_size", text.hidden_size, 1);
-  check.at_least("text_config.num_hidden_layers", text.num_hidden_layers, 1);
+  check.layers("text_config.num_hidden_layers", text.num_hidden_layers);
   check.at_least("text_config.num_attention_heads", text.num_attention_heads, 1);
   check.at_least("text_config.intermediate_size", text.intermediate_size, 1);
   check.at_least("text_config.max_position_embeddings", text.max_position_embeddings, 1);
@@ -64,7 +69,7 @@ void check_text(const BridgeTowerConfig& config, const Checker& check) {
 void check_vision(const BridgeTowerConfig& config, const Checker& check) {
   const BridgeTowerVisionConfig& vision = config.vision_config;
   check.at_least("vision_config.hidden_size", vision.hidden_size, 64);
-  check.at_least("vision_config.num_hidden_layers", vision.num_hidden_layers, 1);
+  check.layers("vision_config.num_hidden_layers", vision.num_hidden_layers);
   check.at_least("vision_config.num_channels", vision.num_channels, 1);
   check.at_least("vision_config.patch_size", vision.patch_size, 1);
   check.at_least("vision_config.image_size", vision.image_size, 1);
@@ -122,7 +127,7 @@ void check_source(const BridgeTowerConfig& config, const Checker& check) {
 void BridgeTowerConfig::check(const std::string& where) const {
   const Checker check(where);
   check.at_least("hidden_size", hidden_size, 1);
-  check.at_least("num_hidden_layers", num_hidden_layers, 1);
+  check.layers("num_hidden_layers", num_hidden_layers);
   check.positive("layer_norm_eps", layer_norm_eps);
   check.require(link_tower_type == "add" || link_tower_type == "scaled_add" ||
                     link_tower_type == "interpolate",

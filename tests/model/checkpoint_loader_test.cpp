@@ -132,6 +132,15 @@ TEST(CheckpointLoader, ReportsAllMismatchesTogether) {
   EXPECT_THAT(error, HasSubstr(checkpoint.folder_.path().string()));
 }
 
+TEST(CheckpointLoader, RefusesAModelThatTheWeightsCannotFill) {
+  Checkpoint checkpoint;
+  checkpoint.config_["hidden_size"] = 1 << 20;
+  checkpoint.config_["text_config"]["hidden_size"] = 1 << 20;
+  checkpoint.config_["vision_config"]["hidden_size"] = 1 << 20;
+  checkpoint.write();
+  EXPECT_THAT(checkpoint.error_of(), HasSubstr("they do not belong together"));
+}
+
 TEST(CheckpointLoader, RefusesIntegersAsWeights) {
   Checkpoint checkpoint;
   checkpoint.write();

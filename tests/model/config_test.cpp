@@ -133,6 +133,7 @@ TEST(Config, NamesWhatCannotRun) {
       {"text_config", "pad_token_id", "-1", "text_config.pad_token_id is -1"},
       {"text_config", "max_position_embeddings", "2", "text_config.max_position_embeddings is 2"},
       {"text_config", "vocab_size", "99999999999", "text_config.vocab_size is 99999999999"},
+      {"text_config", "num_hidden_layers", "1001", "it must be at most 1000"},
       {"text_config", "num_hidden_layers", "3", "vision_config.num_hidden_layers is 2"},
       {"text_config", "add_cross_attention", "true", "text_config.add_cross_attention"},
       {"text_config", "position_embedding_type", "\"relative_key\"", "position_embedding_type"},

@@ -41,7 +41,10 @@ CASES = {
     "activations": (["--size", "tiny", "--set", "text_config.hidden_act=quick_gelu"], 3, 3, 1e-3),
     "small": (["--size", "small"], 4, 10, 1e-4),
 }  # fmt: skip
-BASE = {"base": (["--size", "base", "--vocab-size", "2000"], 2, 2, 1e-5)}
+# A fresh model of this depth with the library's deviation of 0.05 makes all tokens nearly equal: the gradients of
+# its query weights are 1e-9 of the largest gradient, rounding noise in any program. 0.02 leaves 1e-4.
+BASE = {"base": (["--size", "base", "--vocab-size", "2000", "--set", "initializer_factor=0.4", "--set",
+                  "text_config.initializer_factor=0.4"], 2, 2, 1e-5)}
 
 
 def write_pairs(folder: Path, count: int) -> Path:
