@@ -53,12 +53,15 @@ std::string joined(const std::vector<std::string>& words, const char* between,
   return out;
 }
 
+// Few choices stand behind the flag's name, many in its text.
+bool choices_in_name(const Flag& flag) {
+  return flag.choices.size() > 1 && flag.choices.size() <= 6 && flag.type != FlagType::kStrings;
+}
+
 std::string spelled(const Flag& flag) {
-  std::string out = "--" + flag.name;
-  if (flag.choices.size() > 1 && flag.type != FlagType::kStrings) {
-    return out + " " + joined(flag.choices, "|");
-  }
-  return out + placeholder(flag);
+  const std::string name = "--" + flag.name;
+  return choices_in_name(flag) ? concat(name, " ", joined(flag.choices, "|"))
+                               : name + placeholder(flag);
 }
 
 bool has_effect(const Flag& flag) {
@@ -68,6 +71,9 @@ bool has_effect(const Flag& flag) {
 std::string flag_help(const Flag& flag) {
   std::string text = flag.help;
   if (flag.status == FlagStatus::kDiffers) text += concat(" [", flag.note, "]");
+  if (flag.choices.size() > 1 && !choices_in_name(flag)) {
+    text += concat(" One of ", joined(flag.choices, ", "), ".");
+  }
   text += concat(" (default: ", display_value(flag.default_value), ")");
   if (!flag.aliases.empty()) text += concat(" (also ", joined(flag.aliases, ", ", "--"), ")");
   return wrapped(spelled(flag), 2) + wrapped(text, kIndent);
@@ -151,8 +157,8 @@ std::string program_help() {
 
 std::string command_help(const Command& command) {
   const FlagTable& table = command.flags();
-  std::string out = concat("usage: cantilever ", command.name, " ", command.usage, "\n\n",
-                           wrapped(command.summary, 0));
+  std::string out = wrapped(concat("usage: cantilever ", command.name, " ", command.usage), 0);
+  out += "\n" + wrapped(command.summary, 0);
   for (const FlagGroup& group : table.groups()) {
     std::string flags;
     for (const Flag& flag : group.flags) {

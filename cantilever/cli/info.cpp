@@ -140,15 +140,34 @@ Json tell_run(const fs::path& folder) {
   return out;
 }
 
+// "image_path (string), caption (string)". A source knows the two columns it reads; open_splits
+// names all of them, with their types, when it is asked for one that cannot be there.
+std::string columns_of(SourceOptions options) {
+  options.image_column = "\x1f";
+  try {
+    open_splits(options);
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    const std::string before = "its columns are ";
+    const size_t begin = text.find(before);
+    if (begin == std::string::npos) throw;
+    const size_t from = begin + before.size();
+    return text.substr(from, text.rfind("; ") - from);
+  }
+  return "";
+}
+
 Json tell_set(const fs::path& path, const FlagValues& values) {
   SourceOptions options = to_source_options(values);
   options.dataset_name = path.string();
-  Json splits = Json::object();
+  Json out = Json::object();
+  out["columns"] = columns_of(options);
+  Json& splits = out["splits"];
   for (const auto& [name, source] : open_splits(options)) {
     splits[name]["rows"] = source->size();
     splits[name]["source"] = source->description();
   }
-  return splits;
+  return out;
 }
 
 bool is_weight_file(const fs::path& path) {

@@ -191,6 +191,7 @@ Preprocessor make_preprocessor(int64_t side) {
     json[step] = true;
   }
   json["image_mean"] = {0.48145466, 0.4578275, 0.40821073};
+  json["image_processor_type"] = "BridgeTowerImageProcessor";
   json["image_std"] = {0.26862954, 0.26130258, 0.27577711};
   json["resample"] = 3;
   json["rescale_factor"] = 1.0 / 255;

@@ -118,7 +118,7 @@ TEST(FlagTables, EveryFlagSaysWhatItDoesOrWhatHappensInstead) {
         const bool works =
             flag.status != FlagStatus::kNoEffect && flag.status != FlagStatus::kRefused;
         EXPECT_FALSE((works ? flag.help : flag.note).empty()) << command.name << " " << flag.name;
-        if (flag.status == FlagStatus::kDiffers) EXPECT_FALSE(flag.note.empty()) << flag.name;
+        EXPECT_TRUE(flag.status != FlagStatus::kDiffers || !flag.note.empty()) << flag.name;
       }
     }
   }
@@ -140,12 +140,13 @@ TEST(Help, NamesEveryFlagOnceAndKeepsToTheWidth) {
     const std::string help = command_help(command);
     for (const FlagGroup& group : command.flags().groups()) {
       for (const Flag& flag : group.flags) {
-        if (!flag.suppressed) EXPECT_THAT(help, testing::HasSubstr("--" + flag.name));
+        if (flag.suppressed) continue;
+        EXPECT_THAT(help, testing::HasSubstr("--" + flag.name));
       }
     }
     EXPECT_THAT(help, testing::HasSubstr("usage: cantilever " + command.name));
     std::istringstream lines(help);
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 110U) << line;
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
   }
 }
 

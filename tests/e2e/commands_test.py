@@ -179,8 +179,20 @@ class Info(ProgramTest):
         self.assertEqual(model["model"]["config"]["hidden_size"], 64)
         self.assertEqual(model["model"]["weights"]["elements"], weights["weights"]["elements"])
         self.assertEqual(weights["weights"]["metadata"], {"format": "pt"})
-        self.assertEqual({split: told["rows"] for split, told in data["data_set"].items()},
+        self.assertEqual({split: told["rows"] for split, told in data["data_set"]["splits"].items()},
                          {"train": 24, "validation": 8, "test": 8})
+        self.assertEqual(data["data_set"]["columns"], "image_path (string), caption (string)")
+
+    def test_a_data_set_with_other_columns_says_which(self):
+        folder = workshop.fresh("set")
+        folder.mkdir()
+        (folder / "train.csv").write_text("photo,words\na.png,one\n", encoding="utf-8")
+        line = self.fails(1, "info", folder)
+        self.assertIn("photo", line)
+        self.assertIn("words", line)
+        told = json.loads(self.succeeds("info", "--json", folder, "--image_column", "photo", "--caption_column",
+                                        "words").stdout)
+        self.assertEqual(told["data_set"]["splits"]["train"]["rows"], 1)
 
     def test_tensors(self):
         text = self.succeeds("info", "--tensors", workshop.tiny_model()).stdout
