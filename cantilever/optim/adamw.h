@@ -13,7 +13,8 @@ struct AdamWOptions {
   double weight_decay = 0.0;  // of the decayed range; 0 for the other
 };
 
-// Loshchilov & Hutter 2019 in PyTorch's form, bit-equal to torch.optim.AdamW(fused=True) per element.
+// Loshchilov & Hutter 2019 in PyTorch's form, bit-equal to torch.optim.AdamW(fused=True) per
+// element.
 class AdamW {
  public:
   AdamW(FlatParameters& parameters, const AdamWOptions& options);

@@ -31,10 +31,11 @@ struct FlatRange {
 using BufferAllocator = std::function<at::Tensor(int64_t numel)>;
 at::Tensor allocate_plain(int64_t numel);  // 64-byte aligned, zero-filled
 
-// Values, gradients and both Adam moments of all trainable parameters, one flat buffer each, with the
-// same layout: first the decayed parameters, then the others, each in the order given (that in which
-// backward finishes gradients), every slot 64-byte aligned. The parameters' data and .grad become views
-// of the buffers, which autograd accumulates into in place. Gaps between slots stay zero.
+// Values, gradients and both Adam moments of all trainable parameters, one flat buffer each, with
+// the same layout: first the decayed parameters, then the others, each in the order given (that in
+// which backward finishes gradients), every slot 64-byte aligned. The parameters' data and .grad
+// become views of the buffers, which autograd accumulates into in place. Gaps between slots stay
+// zero.
 class FlatParameters {
  public:
   // `decayed(name)`: parameter_groups.h. Values are copied from the parameters.

@@ -1,12 +1,12 @@
 """Compare model, gradients and AdamW steps with Transformers, live.
 
-    python tools/parity/model_parity.py --build build/release [--base] [--cases tiny,interpolate]
+    python tools/parity/model_parity.py --build build/release [--no-base] [--cases tiny,interpolate]
 
 For each case: make a checkpoint (tools/reference/make_checkpoint.py), let Transformers and the build's
 model_golden compute one pass, all gradients and AdamW steps from it, compare by name
 (compare_tensors.py); then load the folder that model_golden saved in Transformers and compare it with the
 original, weights and config.json. Pictures and captions are synthetic. Exit status 1 when anything
-differs. --base adds base geometry with batch 2 (needs 12 GB of memory and some minutes).
+differs. The last case is base geometry with batch 2 (7 GB of memory, some minutes); --no-base leaves it out.
 """
 
 import argparse
@@ -143,7 +143,7 @@ def compare(name: str, program: Path, pairs: Path, scratch: Path, case) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, required=True)
-    parser.add_argument("--base", action="store_true", help="also base geometry, batch 2")
+    parser.add_argument("--no-base", action="store_true", help="without base geometry")
     parser.add_argument("--cases", default=",".join(CASES))
     args = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -156,7 +156,7 @@ def main() -> int:
     if not program.exists():
         sys.exit(f"{program} is missing: build the target model_golden")
     cases = {name: CASES[name] for name in args.cases.split(",") if name}
-    if args.base:
+    if not args.no_base:
         cases |= BASE
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
