@@ -39,7 +39,10 @@ Failure torch_failure(const c10::Error& error) {
   // DefaultCPUAllocator's words; there is no type of its own for it.
   if (text.find("can't allocate memory") != std::string::npos ||
       text.find("not enough memory") != std::string::npos) {
-    return failure(error, concat("out of memory: ", text, "; ", kSmaller));
+    const size_t size = text.find("you tried to allocate");
+    return failure(
+        error, concat("out of memory: ", size == std::string::npos ? text : text.substr(size), "; ",
+                      kSmaller));
   }
   return failure(error, concat("LibTorch: ", text, "; ", kReport));
 }

@@ -63,7 +63,8 @@ TEST(Failure, OutOfMemorySaysWhatToDo) {
     caught = std::current_exception();
   }
   ASSERT_NE(caught, nullptr);
-  EXPECT_THAT(describe_failure(caught).message, testing::StartsWith("out of memory: "));
+  EXPECT_THAT(describe_failure(caught).message,
+              testing::StartsWith("out of memory: you tried to allocate 4503599627370496 bytes"));
 }
 
 TEST(Failure, FileSystemErrorsNamePathAndReason) {
