@@ -85,7 +85,7 @@ void check_free_space(const fs::path& output_dir, const CheckpointContent& conte
 }
 
 void write_files(const fs::path& folder, const CheckpointContent& content) {
-  save_checkpoint(*content.bench.model, folder);
+  save_trained_model(*content.bench.model, folder);
   content.bench.tokenizer->save(folder, content.options.max_seq_length);
   content.bench.preprocessor.save(folder);
   write_moments(folder / "optimizer.safetensors", content.parameters, content.optimizer_steps);
@@ -261,6 +261,13 @@ fs::path write_checkpoint(const fs::path& output_dir, int64_t step,
     throw_error(concat("checkpoint-", step, " was not written: ", problem.what()));
   }
   return target;
+}
+
+void save_trained_model(const BridgeTowerForContrastiveLearning& model, const fs::path& folder) {
+  save_checkpoint(model, folder);
+  Json config = read_json(folder / "config.json");
+  config["use_cache"] = false;
+  write_json(folder / "config.json", config, 2, true);
 }
 
 int64_t read_moments(const fs::path& checkpoint, FlatParameters& parameters) {

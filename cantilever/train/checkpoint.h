@@ -57,6 +57,11 @@ struct CheckpointContent {
 std::filesystem::path write_checkpoint(const std::filesystem::path& output_dir, int64_t step,
                                        const CheckpointContent& content);
 
+// save_checkpoint() with the `"use_cache": false` that a training run of Transformers leaves in
+// config.json.
+void save_trained_model(const BridgeTowerForContrastiveLearning& model,
+                        const std::filesystem::path& folder);
+
 // Reads the moments into `parameters`. Throws Error naming file and tensor when names or shapes do
 // not match those trained now. Returns the number of optimiser steps behind them.
 int64_t read_moments(const std::filesystem::path& checkpoint, FlatParameters& parameters);

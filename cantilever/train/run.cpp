@@ -8,7 +8,7 @@
 #include "cantilever/base/error.h"
 #include "cantilever/base/file.h"
 #include "cantilever/base/log.h"
-#include "cantilever/model/checkpoint_loader.h"
+#include "cantilever/train/checkpoint.h"
 #include "cantilever/train/checkpoint_folders.h"
 #include "cantilever/train/dump.h"
 #include "cantilever/train/evaluator.h"
@@ -88,7 +88,7 @@ class Run {
   }
 
   void save_model() const {
-    save_checkpoint(*bench_.model, output_dir_);
+    save_trained_model(*bench_.model, output_dir_);
     bench_.tokenizer->save(output_dir_, options_.max_seq_length);
     bench_.preprocessor.save(output_dir_);
     write_json(output_dir_ / "training_args.json", options_.as_json, 2, true);

@@ -24,7 +24,8 @@ using ::testing::ThrowsMessage;
 // Loss, gradient norm, learning rate and evaluation loss of every log entry, exactly.
 std::string history_of(const fs::path& output) {
   std::string text;
-  for (const Json& entry : read_json(output / "trainer_state.json")["log_history"]) {
+  const Json state = read_json(output / "trainer_state.json");
+  for (const Json& entry : state["log_history"]) {
     Json kept;
     for (const char* key : {"step", "epoch", "loss", "grad_norm", "learning_rate", "eval_loss"}) {
       if (entry.contains(key)) kept[key] = entry[key];

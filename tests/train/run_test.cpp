@@ -26,7 +26,8 @@ using Keys = std::set<std::string>;
 
 Keys keys_of(const fs::path& path) {
   Keys keys;
-  for (const auto& [key, value] : read_json(path).items()) keys.insert(key);
+  const Json json = read_json(path);
+  for (const auto& [key, value] : json.items()) keys.insert(key);
   return keys;
 }
 

@@ -117,9 +117,10 @@ def write_sets(corpus: Path, work: Path):
         (work / kind).mkdir()
     for split, part in splits.items():
         paths, captions = [str(corpus / row["image_path"]) for row in part], [row["caption"] for row in part]
-        feature = datasets.Dataset.from_dict({"image": paths, "caption": captions})
-        feature.cast_column("image", datasets.Image()).to_parquet(work / "image" / f"{split}.parquet")
         cells = [{"bytes": Path(path).read_bytes(), "path": Path(path).name} for path in paths]
+        features = datasets.Features({"image": datasets.Image(), "caption": datasets.Value("string")})
+        feature = datasets.Dataset.from_dict({"image": cells, "caption": captions}, features=features)
+        feature.to_parquet(work / "image" / f"{split}.parquet")
         table = pyarrow.table({"image": cells, "caption": captions})
         pyarrow.parquet.write_table(table, work / "plain" / f"{split}.parquet")
         text = "".join(json.dumps(row) + "\n" for row in part)
@@ -199,6 +200,7 @@ def shape_of(value):
 
 def compare_files(case: Case, theirs: Path, ours: Path, work: Path):
     """What is wrong with our files, one line each."""
+    import transformers
     from transformers import AutoImageProcessor, AutoTokenizer, BridgeTowerForContrastiveLearning
 
     problems = []
@@ -214,6 +216,7 @@ def compare_files(case: Case, theirs: Path, ours: Path, work: Path):
                           capture_output=True, text=True)  # fmt: skip
     if done.returncode != 0:
         problems.append(f"tensors of the first step:\n{done.stdout}{done.stderr}")
+    transformers.logging.set_verbosity_error()  # the missing text pooler is expected
     with contextlib.redirect_stderr(io.StringIO()):
         _, notes = BridgeTowerForContrastiveLearning.from_pretrained(ours, output_loading_info=True)
         pieces = [AutoTokenizer.from_pretrained(folder) for folder in (theirs, ours)]
@@ -271,7 +274,8 @@ def main() -> int:
         sys.exit("CANTILEVER_CORPUS is not set: the rows come from its captions")
     if not program.exists():
         sys.exit(f"{program} is missing: build the target cantilever")
-    os.environ.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
+    os.environ.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false",
+                      HF_DATASETS_DISABLE_PROGRESS_BARS="1")  # fmt: skip
     cases = full_cases() if args.full else SHORT
     if args.cases:
         cases = [case for case in cases if case.name.startswith(tuple(args.cases.split(",")))]
