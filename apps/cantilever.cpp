@@ -1,3 +1,5 @@
 #include "cantilever/cli/main.h"
 
-int main(int argc, char** argv) { return cantilever::run_main(argc, argv); }
+int main(int argc, char** argv) {
+  return cantilever::run_main(argc, argv);
+}

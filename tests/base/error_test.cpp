@@ -39,6 +39,7 @@ TEST(Error, NearestNameForgivesCaseAndSlips) {
   const std::vector<std::string> names = {"caption", "image", "url"};
   EXPECT_EQ(nearest_name("Caption", names), "caption");
   EXPECT_EQ(nearest_name("captoin", names), "caption");
+  EXPECT_EQ(nearest_name("trian", {"train", "init"}), "train");
   EXPECT_EQ(nearest_name("learning_rate", names), "");
 }
 
