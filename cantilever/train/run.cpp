@@ -107,8 +107,7 @@ class Run {
     auto result = evaluate_split(options_, bench_, split, evaluation);
     sinks_.end_work();
     for (const BadSample& sample : result->bad_samples) {
-      log_warning(
-          concat("row ", sample.row, " of the ", split, " split is replaced: ", sample.reason));
+      log_warning(concat("replaced in the ", split, " split: ", sample.reason));
     }
     const double loss = result->metrics[prefix + "_loss"].get<double>();
     if (!std::isfinite(loss)) not_finite_.push_back(concat(split, " loss is ", loss));

@@ -354,7 +354,7 @@ void Trainer::Impl::report_bad_samples() {
                                    [&](const BadSample& other) { return other.row == sample.row; });
     if (known) continue;
     resume.bad_samples.push_back(sample);
-    log_warning(concat("row ", sample.row, " of the train split is replaced: ", sample.reason));
+    log_warning(concat("replaced in the train split: ", sample.reason));
   }
 }
 

@@ -8,12 +8,13 @@
 namespace cantilever {
 namespace {
 
-// Python: round(2.675, 2) is 2.67, round(0.5, 0) is 0.0, round(12345.67885, 4) is 12345.6788.
+// Python: round(2.675, 2) is 2.67, round(0.5, 0) is 0.0, round(1.0005, 3) is 1.0.
 TEST(RoundDecimals, IsPythonsRound) {
   EXPECT_EQ(round_decimals(2.675, 2), 2.67);
   EXPECT_EQ(round_decimals(0.5, 0), 0.0);
   EXPECT_EQ(round_decimals(1.5, 0), 2.0);
-  EXPECT_EQ(round_decimals(12345.67885, 4), 12345.6788);
+  EXPECT_EQ(round_decimals(12345.67885, 4), 12345.6789);
+  EXPECT_EQ(round_decimals(1.0005, 3), 1.0);
   EXPECT_TRUE(std::isnan(round_decimals(std::nan(""), 3)));
   EXPECT_EQ(round_decimals(std::numeric_limits<double>::max(), 3),
             std::numeric_limits<double>::max());
