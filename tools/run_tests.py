@@ -190,8 +190,11 @@ def run_suite(suite, env):
 
     where = f" in {unfinished[-1]}" if unfinished else ""
     tail = "\n".join(output.splitlines()[-60:])
-    if status is None or status < 0 or (status != 0 and report is None):
-        tests.append(Test(suite.name, "failed", 0.0, f"{describe_exit(status, suite.limit)}{where}\n{tail}"))
+    if status is None or status < 0 or report is None:
+        # Without a report the process ended before its tests did, even with status 0.
+        missing = "" if status is None or status < 0 else ", but left no report"
+        text = f"{describe_exit(status, suite.limit)}{missing}{where}\n{tail}"
+        tests.append(Test(suite.name, "failed", 0.0, text))
     elif status != 0 and not any(t.outcome == "failed" for t in tests):
         text = f"{describe_exit(status, suite.limit)}, though no test of it failed\n{tail}"
         tests.append(Test(suite.name, "failed", 0.0, text))

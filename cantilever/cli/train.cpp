@@ -12,13 +12,13 @@ namespace {
 
 // Started by a launcher every process would train alone and write over the others' files.
 void refuse_launchers() {
-  for (const char* name : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+  for (const char* name : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     const char* size = std::getenv(name);
     if (size != nullptr && std::atoi(size) > 1) {
       throw UsageError(
           concat(name, "=", size,
                  " in the environment: this was started as one of several processes "
-                 "(torchrun, mpirun), which this version cannot do; start it by itself"));
+                 "(torchrun, mpirun, srun), which this version cannot do; start it by itself"));
     }
   }
 }

@@ -4,7 +4,6 @@
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace cantilever {
 
@@ -18,8 +17,9 @@ double clip_gradient_norm(FlatParameters& parameters, double max_norm) {
   }
   const at::Tensor norm = at::linalg_vector_norm(at::stack(norms));
   const auto value = static_cast<double>(norm.item<float>());
-  if (max_norm <= 0 || !std::isfinite(value)) return value;
+  if (max_norm <= 0) return value;
   const at::Tensor factor = (max_norm / (norm + 1e-6)).clamp_max(1.0);
+  // As PyTorch also when the norm is not finite: finite gradients whose norm overflows become 0.
   // A factor of exactly 1 changes nothing; reading and writing all gradients would only cost time.
   if (factor.item<float>() != 1.0F) gradients.mul_(factor);
   return value;

@@ -61,8 +61,8 @@ class Gate(PlantedTree):
         self.assertIn(f"corpus: {self.root.resolve()}/shared/data\n", self.output)
 
     def test_without_a_corpus(self):
-        self.gate(corpus=False, lint='echo "corpus: $$CANTILEVER_CORPUS"')
-        self.assertIn("corpus: \n", self.output)
+        self.gate(corpus=False, lint='echo "corpus: $$CANTILEVER_CORPUS, CI: $$CI"')
+        self.assertIn("corpus: , CI: true\n", self.output)
 
 
 class Shares(unittest.TestCase):

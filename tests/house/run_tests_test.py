@@ -82,6 +82,12 @@ class Binaries(Runner):
         self.assert_closes(self.run_tests(), 1, "1 passed, 1 failed, 0 skipped")
         self.assertIn("exited with 3", self.output)
 
+    def test_an_exit_with_0_before_the_report(self):
+        self.binary("io", 'print("[ RUN      ] S.a\\n[       OK ] S.a (2 ms)\\n[ RUN      ] S.b", flush=True)\n'
+                          "sys.exit(0)\n")
+        self.assert_closes(self.run_tests(), 1, "1 passed, 1 failed, 0 skipped")
+        self.assertIn("left no report in S.b", self.output)
+
     def test_a_sanitizer_that_ends_the_process_early(self):
         self.binary("io", 'print("ERROR: AddressSanitizer: heap-use-after-free"); sys.exit(1)\n')
         self.assert_closes(self.run_tests(), 1, "0 passed, 1 failed, 0 skipped")

@@ -259,6 +259,12 @@ TEST_F(Clip, OnlyMeasuresWithoutALimit) {
   EXPECT_TRUE(flat_.gradients().equal(before_));
 }
 
+TEST_F(Clip, FiniteGradientsWithAnInfiniteNormBecomeZeroAsInPyTorch) {
+  flat_.gradients().fill_(std::numeric_limits<float>::max());
+  EXPECT_TRUE(std::isinf(clip_gradient_norm(flat_, 1.0)));
+  EXPECT_TRUE(flat_.gradients().eq(0).all().item<bool>());
+}
+
 TEST_F(Clip, ReturnsWhatIsNotFinite) {
   flat_.gradients().fill_(std::numeric_limits<float>::infinity());
   EXPECT_TRUE(std::isinf(clip_gradient_norm(flat_, 1.0)));
