@@ -169,8 +169,7 @@ void Trainer::Impl::continue_from(const fs::path& checkpoint) {
 void Trainer::Impl::announce() const {
   int64_t trained = 0;
   for (const ParameterSlot& slot : parameters.slots()) trained += slot.numel;
-  log_info(concat("training: ", bench.split("train")->description()));
-  log_info(concat(plan.rows, " rows, ", plan.num_train_epochs, " epochs of ",
+  log_info(concat("training on ", plan.rows, " rows, ", plan.num_train_epochs, " epochs of ",
                   plan.updates_per_epoch, " steps, ", plan.max_steps, " steps in all; batch ",
                   plan.batch_size, " x ", plan.accumulation, " accumulated; ", trained,
                   " trained parameters; ", at::get_num_threads(), " threads"));

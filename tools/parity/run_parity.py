@@ -54,6 +54,8 @@ FROZEN = ["--freeze_vision_model", "True", "--weight_decay", "0.1"]
 COSINE = ["--lr_scheduler_type", "cosine", "--warmup_steps", "0.2"]
 POLYNOMIAL = ["--lr_scheduler_type", "polynomial", "--lr_scheduler_kwargs", '{"power": 2.0, "lr_end": 1e-6}']
 RESTARTS = ["--lr_scheduler_type", "cosine_with_restarts", "--lr_scheduler_kwargs", '{"num_cycles": 2}']
+# The pooler is in both models and reached by no loss: weight decay must leave it alone.
+POOLER = ["--freeze_text_pooler", "False", "--freeze_text_model", "True", "--weight_decay", "0.1"]
 SEEDS = ["--seed", "7", "--data_seed", "11", "--dataloader_drop_last", "True", "--logging_steps", "2",
          "--eval_strategy", "epoch", "--max_grad_norm", "0.5", "--adam_beta2", "0.98"]  # fmt: skip
 
@@ -81,6 +83,7 @@ def full_cases():
     cases.append(Case("resume-accumulation", kind="image", flags=ACCUMULATION, resume_at=6))
     cases.append(Case("polynomial", kind="plain", flags=POLYNOMIAL))
     cases.append(Case("restarts", flags=RESTARTS))
+    cases.append(Case("pooler", flags=POOLER))
     cases.append(Case("seeds", kind="image", flags=SEEDS))
     return cases
 
