@@ -143,7 +143,8 @@ Json tell_run(const fs::path& folder) {
 // "image_path (string), caption (string)". A source knows the two columns it reads; open_splits
 // names all of them, with their types, when it is asked for one that cannot be there.
 std::string columns_of(SourceOptions options) {
-  options.image_column = "\x1f";
+  // Built this way since GCC 12 at -O2 takes the assignment of a literal here for an overflow.
+  options.image_column = std::string(1, '\x1f');
   try {
     open_splits(options);
   } catch (const Error& error) {
