@@ -79,8 +79,8 @@ class Run {
     if (options_.dump_sample_order) order.save(output_dir_);
     if (result.stop_signal != 0) return result.stop_signal;
     save_model();
-    report("train", result.metrics);
     trainer.state().save(output_dir_ / "trainer_state.json");
+    report("train", result.metrics);
     history_ = trainer.state().log_history;
     epoch_ = trainer.state().epoch;
     step_ = trainer.state().global_step;
@@ -138,7 +138,7 @@ class Run {
   fs::path output_dir_;
   bool tensorboard_;
   fs::path checkpoint_;
-  StopWatch preparation_;
+  StopWatch preparation_;  // from here to the end of bench_
   Workbench bench_;
   double preparation_seconds_ = preparation_.seconds();
   Sinks sinks_;
