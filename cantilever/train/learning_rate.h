@@ -8,7 +8,8 @@
 namespace cantilever {
 
 // The schedule of a run from --lr_scheduler_type, --lr_scheduler_kwargs, --warmup_*. Throws Error
-// for an unknown type and for kwargs that are unknown or no numbers.
+// for an unknown type, for a keyword argument that the type does not have and for values out of
+// range.
 Schedule make_schedule(const TrainOptions& options, int64_t total_steps);
 
 }  // namespace cantilever
