@@ -22,6 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int64_t kStateFormat = 2;
+
 TensorView view_of(const std::string& name, const at::Tensor& tensor) {
   TensorView view;
   view.name = name;
@@ -150,11 +152,12 @@ double exact_value(const Json& json, const char* key, const std::string& where) 
 
 Json ResumeState::to_json() const {
   Json json;
-  json["format"] = 1;
+  json["format"] = kStateFormat;
   json["global_step"] = global_step;
   json["epoch"] = epoch;
   json["micro_batch"] = micro_batch;
   json["epoch_end_due"] = epoch_end_due;
+  json["evaluation_due"] = evaluation_due;
   json["running_loss"] = exact_text(static_cast<double>(running_loss));
   json["running_steps"] = running_steps;
   json["total_loss"] = exact_text(total_loss);
@@ -173,6 +176,8 @@ Json ResumeState::to_json() const {
   json["data_seed"] = data_seed;
   json["pixel_semantics"] = pixel_semantics;
   json["exif_orientation"] = exif_orientation;
+  json["on_bad_sample"] = on_bad_sample;
+  json["dataloader_drop_last"] = drop_last;
   json["threads"] = threads;
   return json;
 }
@@ -180,13 +185,14 @@ Json ResumeState::to_json() const {
 ResumeState ResumeState::from_json(const Json& json, const std::string& where) {
   CANTILEVER_CHECK(json.is_object(), where, ": holds no object");
   const auto format = required<int64_t>(json, "format", where);
-  CANTILEVER_CHECK(format == 1, where, ": is of format ", format,
-                   ", but this version reads format 1");
+  CANTILEVER_CHECK(format == kStateFormat, where, ": is of format ", format,
+                   ", but this version reads format ", kStateFormat);
   ResumeState state;
   state.global_step = required<int64_t>(json, "global_step", where);
   state.epoch = required<int64_t>(json, "epoch", where);
   state.micro_batch = required<int64_t>(json, "micro_batch", where);
   state.epoch_end_due = required<bool>(json, "epoch_end_due", where);
+  state.evaluation_due = required<bool>(json, "evaluation_due", where);
   state.running_loss = static_cast<float>(exact_value(json, "running_loss", where));
   state.running_steps = required<int64_t>(json, "running_steps", where);
   state.total_loss = exact_value(json, "total_loss", where);
@@ -205,6 +211,8 @@ ResumeState ResumeState::from_json(const Json& json, const std::string& where) {
   state.data_seed = required<uint64_t>(json, "data_seed", where);
   state.pixel_semantics = required<std::string>(json, "pixel_semantics", where);
   state.exif_orientation = required<std::string>(json, "exif_orientation", where);
+  state.on_bad_sample = required<std::string>(json, "on_bad_sample", where);
+  state.drop_last = required<bool>(json, "dataloader_drop_last", where);
   state.threads = required<int>(json, "threads", where);
   CANTILEVER_CHECK(state.global_step >= 0 && state.epoch >= 0 && state.micro_batch >= 0 &&
                        state.running_steps >= 0,
@@ -222,6 +230,8 @@ ResumeState ResumeState::of_run(const TrainOptions& options, int64_t rows) {
   state.data_seed = options.data_seed.value_or(options.seed);
   state.pixel_semantics = options.pixel_semantics;
   state.exif_orientation = options.exif_orientation;
+  state.on_bad_sample = options.on_bad_sample;
+  state.drop_last = options.dataloader_drop_last;
   state.threads = at::get_num_threads();
   return state;
 }
@@ -239,6 +249,12 @@ std::vector<std::string> ResumeState::differences(const ResumeState& now) const 
   compare("data_seed", data_seed, now.data_seed);
   compare("pixel_semantics", pixel_semantics, now.pixel_semantics);
   compare("exif_orientation", exif_orientation, now.exif_orientation);
+  compare("on_bad_sample", on_bad_sample, now.on_bad_sample);
+  const auto word = [](bool value) { return value ? "True" : "False"; };
+  if (drop_last != now.drop_last) {
+    lines.push_back(
+        concat("dataloader_drop_last: ", word(drop_last), " then, ", word(now.drop_last), " now"));
+  }
   compare("threads", threads, now.threads);
   return lines;
 }

@@ -14,10 +14,11 @@ namespace cantilever {
 // What a continued run needs beside weights, moments and trainer_state.json: cantilever_state.json.
 struct ResumeState {
   int64_t global_step = 0;
-  int64_t epoch = 0;           // of the next step, counted from 0
-  int64_t micro_batch = 0;     // position in it: micro-batches already used
-  bool epoch_end_due = false;  // saved after the last step of an epoch, before what follows it
-  float running_loss = 0;      // LossMeter's window
+  int64_t epoch = 0;            // of the next step, counted from 0
+  int64_t micro_batch = 0;      // position in it: micro-batches already used
+  bool epoch_end_due = false;   // saved after the last step of an epoch, before what follows it
+  bool evaluation_due = false;  // an evaluation at this step was cut off by a signal
+  float running_loss = 0;       // LossMeter's window
   int64_t running_steps = 0;
   double total_loss = 0;     // over all steps of the run, also of the calls before
   double gradient_norm = 0;  // of the last step, for a log that is still due
@@ -27,7 +28,8 @@ struct ResumeState {
   // What must be equal for a bit-equal continuation; compared when a run goes on.
   int64_t rows = 0, batch_size = 0, accumulation = 0, max_seq_length = 0;
   uint64_t seed = 0, data_seed = 0;
-  std::string pixel_semantics, exif_orientation;
+  std::string pixel_semantics, exif_orientation, on_bad_sample;
+  bool drop_last = false;
   int threads = 0;
 
   Json to_json() const;

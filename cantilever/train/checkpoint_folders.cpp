@@ -133,9 +133,18 @@ fs::path find_checkpoint(const TrainOptions& options) {
 }
 
 void rotate_checkpoints(const fs::path& output_dir, std::optional<int64_t> limit,
-                        const fs::path& newest) {
+                        const fs::path& newest, const std::set<int64_t>& foreign) {
   if (!limit || *limit <= 0) return;
   auto found = list_checkpoints(output_dir);
+  const auto last = std::find_if(found.begin(), found.end(), [&](const CheckpointFolder& folder) {
+    return folder.path.filename() == newest.filename();
+  });
+  const auto is_own = [&, step = last == found.end() ? -1
+                                                     : last->step](const CheckpointFolder& folder) {
+    return !foreign.contains(folder.step) && (step < 0 || folder.step <= step);
+  };
+  std::stable_partition(found.begin(), found.end(),
+                        [&](const CheckpointFolder& folder) { return !is_own(folder); });
   auto remaining = static_cast<int64_t>(found.size());
   for (const CheckpointFolder& folder : found) {
     if (remaining <= *limit) return;

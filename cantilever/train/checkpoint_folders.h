@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,10 @@ std::optional<std::filesystem::path> last_complete_checkpoint(
 // a path that is no complete checkpoint, none found, content but no checkpoint. Writes nothing.
 std::filesystem::path find_checkpoint(const TrainOptions& options);
 
-// Keeps the `limit` checkpoints with the highest steps, `newest` always among them.
+// Keeps `limit` checkpoints, `newest` always among them. Those that another run left go first: the
+// steps in `foreign` and all above that of `newest`; then the lowest steps.
 void rotate_checkpoints(const std::filesystem::path& output_dir, std::optional<int64_t> limit,
-                        const std::filesystem::path& newest);
+                        const std::filesystem::path& newest, const std::set<int64_t>& foreign = {});
 
 // Removes what a killed run left half-written (checkpoint-*.tmp-PID of a process that is gone).
 void remove_leftovers(const std::filesystem::path& output_dir);

@@ -1,5 +1,6 @@
 #include "cantilever/train/meters.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +20,18 @@ Json speed_metrics(const std::string& split, double seconds, double samples, dou
   if (seconds <= 0) return metrics;
   metrics[split + "_samples_per_second"] = round_decimals(samples / seconds, 3);
   metrics[split + "_steps_per_second"] = round_decimals(steps / seconds, 3);
+  return metrics;
+}
+
+Json train_speed_metrics(const RunTimes& times) {
+  Json metrics = speed_metrics("train", times.seconds, times.samples, times.steps);
+  if (times.warmup_steps == 0 && times.aside_seconds == 0) return metrics;
+  const double counted = std::max(times.counted_seconds - times.aside_seconds, 1e-9);
+  const Json rates = speed_metrics("train", counted, times.samples - times.warmup_samples,
+                                   times.steps - times.warmup_steps);
+  for (const char* key : {"train_samples_per_second", "train_steps_per_second"}) {
+    metrics[key] = rates[key];
+  }
   return metrics;
 }
 

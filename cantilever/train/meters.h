@@ -23,6 +23,20 @@ class StopWatch {
 // transformers.trainer_utils.speed_metrics: SPLIT_runtime and the two rates, rounded as there.
 Json speed_metrics(const std::string& split, double seconds, double samples, double steps);
 
+// What the rates of train_results.json are made of.
+struct RunTimes {
+  double seconds = 0;  // of the whole call
+  double samples = 0, steps = 0;
+  // Left out of the rates: what came before `counted_seconds` began (--throughput_warmup_steps),
+  // and seconds after that in which nothing was trained (--adjust_throughput).
+  double warmup_samples = 0, warmup_steps = 0;
+  double counted_seconds = 0;  // = seconds without warm-up
+  double aside_seconds = 0;
+};
+
+// train_runtime of the whole call and the two rates without what is left out.
+Json train_speed_metrics(const RunTimes& times);
+
 // The Trainer's running loss: a float32 sum of micro-batch losses (each already divided by the
 // micro-batches of its step) since the last log, and the float64 total of what was logged.
 class LossMeter {

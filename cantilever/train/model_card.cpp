@@ -80,6 +80,7 @@ std::string hyper_parameters(const TrainOptions& options) {
     lines.emplace_back(name, value.is_string() ? value.get<std::string>() : dump_json(value, -1));
   };
   const int64_t batch = options.per_device_train_batch_size;
+  if (!options.run_name.empty()) add("run_name", yaml_text(options.run_name));
   add("learning_rate", options.learning_rate);
   add("train_batch_size", batch);
   add("eval_batch_size", options.per_device_eval_batch_size);

@@ -7,10 +7,16 @@
 namespace cantilever {
 namespace {
 
+// Products of two of these stay below 2^63.
+constexpr int64_t kLargestCount = 2147483647;
+// The largest double below which all whole numbers are exact.
+constexpr double kMostSteps = 9007199254740992;
+
 // A ratio below 1 is of all steps, rounded up; 1 stays a float in trainer_state.json.
 Interval resolve_interval(const char* flag, double given, bool needed, int64_t max_steps) {
   CANTILEVER_CHECK(std::isfinite(given) && given >= 0, "--", flag, " is ", given,
                    ", but it must be a ratio below 1 or a whole number of steps");
+  CANTILEVER_CHECK(given <= kMostSteps, "--", flag, " is ", given, ", which is too many steps");
   CANTILEVER_CHECK(!needed || given > 0, "--", flag, " is 0, but its strategy is \"steps\"");
   CANTILEVER_CHECK(!needed || given < 1 || given == std::floor(given), "--", flag, " is ", given,
                    "; above 1 it must be a whole number of steps");
@@ -34,20 +40,32 @@ void check_strategy(const char* flag, const std::string& value) {
                    quoted(value), "; it can be no, steps or epoch");
 }
 
+void check_count(const char* flag, int64_t value, int64_t smallest) {
+  CANTILEVER_CHECK(value >= smallest, "--", flag, " is ", value, ", but it must be at least ",
+                   smallest);
+  CANTILEVER_CHECK(value <= kLargestCount, "--", flag, " is ", value, "; at most ", kLargestCount,
+                   " are possible");
+}
+
 void set_steps(const TrainOptions& options, TrainingPlan& plan) {
   const int64_t batches = plan.batches_per_epoch;
   plan.updates_per_epoch = (batches + plan.accumulation - 1) / plan.accumulation;
   if (options.max_steps > 0) {
     plan.max_steps = options.max_steps;
     plan.num_train_epochs = (plan.max_steps + plan.updates_per_epoch - 1) / plan.updates_per_epoch;
-    plan.planned_samples =
-        static_cast<double>(plan.max_steps * plan.batch_size * plan.accumulation);
+    plan.planned_samples = static_cast<double>(plan.max_steps) *
+                           static_cast<double>(plan.batch_size * plan.accumulation);
     return;
   }
   CANTILEVER_CHECK(std::isfinite(options.num_train_epochs) && options.num_train_epochs >= 0,
                    "--num_train_epochs is ", options.num_train_epochs);
-  plan.max_steps = static_cast<int64_t>(
-      std::ceil(options.num_train_epochs * static_cast<double>(plan.updates_per_epoch)));
+  const double steps =
+      std::ceil(options.num_train_epochs * static_cast<double>(plan.updates_per_epoch));
+  CANTILEVER_CHECK(options.num_train_epochs <= kMostSteps && steps <= kMostSteps,
+                   "--num_train_epochs is ", options.num_train_epochs, ", which is ", steps,
+                   " steps of this train split, too many to count");
+  // TrainerState.max_steps stays 0 then, and the first step is the last (flow_after_step).
+  plan.max_steps = options.max_steps == 0 ? 0 : static_cast<int64_t>(steps);
   plan.num_train_epochs = static_cast<int64_t>(std::ceil(options.num_train_epochs));
   plan.planned_samples = static_cast<double>(plan.rows) * options.num_train_epochs;
 }
@@ -68,10 +86,9 @@ double TrainingPlan::epoch_after(int64_t epoch, int64_t update) const {
 
 TrainingPlan make_plan(const TrainOptions& options, int64_t rows) {
   CANTILEVER_CHECK(rows > 0, "the train split has no rows");
-  CANTILEVER_CHECK(options.per_device_train_batch_size >= 1, "--per_device_train_batch_size is ",
-                   options.per_device_train_batch_size, ", but it must be at least 1");
-  CANTILEVER_CHECK(options.gradient_accumulation_steps >= 1, "--gradient_accumulation_steps is ",
-                   options.gradient_accumulation_steps, ", but it must be at least 1");
+  check_count("per_device_train_batch_size", options.per_device_train_batch_size, 1);
+  check_count("gradient_accumulation_steps", options.gradient_accumulation_steps, 1);
+  if (options.max_steps > 0) check_count("max_steps", options.max_steps, 1);
   check_strategy("logging_strategy", options.logging_strategy);
   check_strategy("eval_strategy", options.eval_strategy);
   check_strategy("save_strategy", options.save_strategy);

@@ -34,7 +34,8 @@ struct TrainingPlan {
   double epoch_after(int64_t epoch, int64_t update) const;
 };
 
-// Throws Error: no rows, no whole batch with drop_last, batch size or accumulation below 1,
+// Throws Error: no rows, no whole batch with drop_last, batch size or accumulation below 1 or, as
+// max_steps, above 2^31 - 1, more steps than a double counts,
 // intervals of 0 or a fraction above 1 where their strategy needs them.
 TrainingPlan make_plan(const TrainOptions& options, int64_t rows);
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cantilever/base/error.h"
+#include "cantilever/base/log.h"
 #include "cantilever/train/meters.h"
 
 namespace cantilever {
@@ -40,8 +41,14 @@ void save_metrics(const std::filesystem::path& output_dir, const std::string& sp
   write_json(output_dir / (split + "_results.json"), metrics, 4, true, false);
   const auto all_path = output_dir / "all_results.json";
   Json all = Json::object();
-  if (std::filesystem::exists(all_path)) all = read_json(all_path);
-  CANTILEVER_CHECK(all.is_object(), all_path.string(), ": holds no object; move it away");
+  try {
+    if (std::filesystem::exists(all_path)) all = read_json(all_path);
+    CANTILEVER_CHECK(all.is_object(), all_path.string(), ": holds no object");
+  } catch (const Error& problem) {
+    // An old report must not end a run whose own results are there.
+    log_warning(concat(problem.what(), "; the file is written anew"));
+    all = Json::object();
+  }
   for (const auto& [key, value] : metrics.items()) all[key] = value;
   write_json(all_path, all, 4, true, false);
 }

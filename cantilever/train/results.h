@@ -9,7 +9,7 @@ namespace cantilever {
 
 // SPLIT_results.json and the union of all splits in all_results.json, as Trainer.save_metrics
 // writes them: indented by 4, sorted, no newline at the end. An all_results.json that is there is
-// updated.
+// updated; one that cannot be read is replaced, with a warning.
 void save_metrics(const std::filesystem::path& output_dir, const std::string& split,
                   const Json& metrics);
 

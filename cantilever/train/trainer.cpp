@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "cantilever/base/error.h"
 #include "cantilever/base/file.h"
@@ -59,6 +60,12 @@ struct Timing {
   bool warm = false;
 };
 
+// A minimum or maximum over a NaN is a NaN.
+bool all_finite(const at::Tensor& values) {
+  const auto [low, high] = at::aminmax(values);
+  return std::isfinite(low.item<float>()) && std::isfinite(high.item<float>());
+}
+
 }  // namespace
 
 void Sinks::log(const LogEntry& entry) {
@@ -94,6 +101,7 @@ struct Trainer::Impl {
 
   void continue_from(const fs::path& checkpoint);
   void announce() const;
+  void find_foreign_checkpoints();
   TrainingResult run();
   void run_epoch();
   void run_step(int64_t update);
@@ -101,8 +109,12 @@ struct Trainer::Impl {
   void log_step();
   void evaluate();
   void save(bool epoch_end_due);
+  void make_up();
+  bool stop_on_signal();
+  void check_finite();
   void report_bad_samples();
   [[noreturn]] void stop_diverged();
+  std::string last_saved() const;
   std::string tail() const;
   Json final_metrics() const;
 
@@ -124,7 +136,10 @@ struct Trainer::Impl {
   int64_t epoch = 0;       // position of the next step
   int64_t next_update = 0;
   bool epoch_end_due = false;
+  bool evaluation_due = false;
   int64_t saved_step = -1;
+  fs::path last_checkpoint;   // written, or continued from
+  std::set<int64_t> foreign;  // checkpoints in output_dir that another run wrote
   size_t reported_bad = 0;
   bool stopped = false;  // max_steps reached or a signal
 
@@ -153,6 +168,8 @@ void Trainer::Impl::continue_from(const fs::path& checkpoint) {
   first_step = state.global_step;
   epoch = first_step / plan.updates_per_epoch;
   next_update = first_step % plan.updates_per_epoch;
+  evaluation_due = resume.evaluation_due;
+  last_checkpoint = checkpoint;
   epoch_end_due = resume.epoch_end_due && next_update == 0 && epoch > 0;
   const auto bad = std::move(resume.bad_samples);
   resume = [&] {
@@ -173,6 +190,17 @@ void Trainer::Impl::announce() const {
                   plan.updates_per_epoch, " steps, ", plan.max_steps, " steps in all; batch ",
                   plan.batch_size, " x ", plan.accumulation, " accumulated; ", trained,
                   " trained parameters; ", at::get_num_threads(), " threads"));
+  if (!options.run_name.empty()) log_info(concat("run: ", options.run_name));
+  if (options.max_steps == 0) {
+    log_warning(
+        "--max_steps is 0: one step is made, as Transformers 5.24 does, at the rate that the "
+        "schedule has after all steps (0 for linear); -1 leaves it to --num_train_epochs");
+  }
+  if (options.throughput_warmup_steps > 0 &&
+      options.throughput_warmup_steps >= plan.max_steps - first_step) {
+    log_warning(concat("--throughput_warmup_steps ", options.throughput_warmup_steps,
+                       " is ignored: only ", plan.max_steps - first_step, " steps are to be done"));
+  }
   if (plan.batch_size == 1) {
     warn_once("batch of one",
               "--per_device_train_batch_size is 1: the contrastive loss of a single pair is always "
@@ -186,30 +214,53 @@ void Trainer::Impl::announce() const {
   }
 }
 
+// What stands in output_dir from another run must neither push this run's checkpoints out nor be
+// taken for one of them.
+void Trainer::Impl::find_foreign_checkpoints() {
+  const fs::path out = fs::weakly_canonical(options.output_dir);
+  const bool continued =
+      !last_checkpoint.empty() &&
+      fs::weakly_canonical(last_checkpoint / "x").parent_path().parent_path() == out;
+  std::string names;
+  for (const CheckpointFolder& folder : list_checkpoints(out)) {
+    if (continued && folder.step <= first_step) continue;
+    foreign.insert(folder.step);
+    names += concat(names.empty() ? "" : ", ", folder.path.filename().string());
+  }
+  if (names.empty()) return;
+  log_warning(concat(options.output_dir, " holds ", names, " of another run; ",
+                     options.save_total_limit
+                         ? "--save_total_limit removes them before this run's own"
+                         : "they stay. To continue this run later give "
+                           "--resume_from_checkpoint the path of one of its own checkpoints"));
+}
+
 TrainingResult Trainer::Impl::run() {
   const StopSignal signals;
   make_folders(options.output_dir);
   remove_leftovers(options.output_dir);
+  find_foreign_checkpoints();
   announce();
   TrainingResult result;
   timing = Timing();
   since_log = StopWatch();
   sinks.begin_work("train", plan.max_steps, first_step);
-  if (first_step >= plan.max_steps) {
+  if (first_step > 0 && first_step >= plan.max_steps) {
     log_info(concat("all ", plan.max_steps, " steps are done already"));
     stopped = true;
   } else {
     loader.seek(epoch, plan.first_micro_batch(next_update));
   }
-  if (epoch_end_due) after_step(flow_after_epoch(options, state.epoch), true);
+  make_up();
   while (!stopped && epoch < plan.num_train_epochs) run_epoch();
+  if (stop_on_signal()) result.stop_signal = StopSignal::received();
   sinks.end_work();
-  result.stop_signal = StopSignal::received();
   if (result.stop_signal != 0) {
     log_warning(concat("stopped by signal ", result.stop_signal, " after step ", state.global_step,
-                       "; checkpoint-", saved_step, " continues with --resume_from_checkpoint"));
+                       "; continue with --resume_from_checkpoint ", last_checkpoint.string()));
     return result;
   }
+  if (state.global_step > first_step) check_finite();
   result.metrics = final_metrics();
   LogEntry entry{state.global_step, result.metrics, Json::object()};
   state.log(result.metrics);
@@ -233,19 +284,34 @@ void Trainer::Impl::run_epoch() {
     const Flow flow = flow_after_step(options, plan, state.global_step);
     after_step(flow, false);
     if (flow.stop) stopped = true;
-    if (StopSignal::received() != 0) {
-      if (saved_step != state.global_step) save(epoch_end_due);
-      stopped = true;
-      return;
-    }
+    if (stop_on_signal()) return;
     if (epoch_done) break;
   }
   after_step(flow_after_epoch(options, state.epoch), true);
   epoch_end_due = false;
-  if (StopSignal::received() != 0) {
-    if (saved_step != state.global_step) save(false);
-    stopped = true;
+  stop_on_signal();
+}
+
+// What a signal cut off at the step of the checkpoint that this call continues from.
+void Trainer::Impl::make_up() {
+  if (evaluation_due) {
+    Flow due;
+    due.evaluate = true;
+    after_step(due, false);
   }
+  if (epoch_end_due && StopSignal::received() == 0) {
+    after_step(flow_after_epoch(options, state.epoch), true);
+    epoch_end_due = false;
+  }
+  stop_on_signal();
+}
+
+// Saves what a continuation needs, what is still due included.
+bool Trainer::Impl::stop_on_signal() {
+  if (StopSignal::received() == 0) return false;
+  if (saved_step != state.global_step) save(epoch_end_due);
+  stopped = true;
+  return true;
 }
 
 void Trainer::Impl::run_step(int64_t update) {
@@ -321,6 +387,7 @@ void Trainer::Impl::evaluate() {
     sinks.advance_work(state.global_step, concat("evaluating ", done, "/", total));
   };
   auto result = evaluate_split(options, bench, "validation", evaluation);
+  evaluation_due = !result;  // cut off by a signal
   if (!result) return;
   LogEntry entry{state.global_step, result->metrics, Json::object()};
   state.log(result->metrics);
@@ -329,20 +396,23 @@ void Trainer::Impl::evaluate() {
 }
 
 void Trainer::Impl::save(bool end_due) {
+  check_finite();
   ResumeState position = resume;
   position.global_step = state.global_step;
   position.epoch = epoch;
   position.micro_batch = plan.first_micro_batch(next_update);
   position.epoch_end_due = end_due;
+  position.evaluation_due = evaluation_due;
   position.running_loss = loss.window();
   position.running_steps = loss.window_steps();
   position.gradient_norm = last.gradient_norm;
   position.learning_rate = last.learning_rate;
   const CheckpointContent content{bench,   parameters, optimizer.steps_done(),
                                   options, state,      position};
-  const fs::path written = write_checkpoint(options.output_dir, state.global_step, content);
+  last_checkpoint = write_checkpoint(options.output_dir, state.global_step, content);
   saved_step = state.global_step;
-  rotate_checkpoints(options.output_dir, options.save_total_limit, written);
+  foreign.erase(saved_step);
+  rotate_checkpoints(options.output_dir, options.save_total_limit, last_checkpoint, foreign);
 }
 
 void Trainer::Impl::report_bad_samples() {
@@ -357,17 +427,36 @@ void Trainer::Impl::report_bad_samples() {
   }
 }
 
+// An update can overflow although its loss and gradient norm were finite.
+void Trainer::Impl::check_finite() {
+  if (options.logging_nan_inf_filter) return;
+  if (all_finite(parameters.values()) && all_finite(parameters.exp_avg()) &&
+      all_finite(parameters.exp_avg_sq())) {
+    return;
+  }
+  sinks.end_work();
+  state.save(fs::path(options.output_dir) / "trainer_state.json");
+  throw_error(concat(
+      "step ", state.global_step,
+      ": the weights or the optimiser's moments are not finite after this step's update; the run "
+      "has diverged and stops. They are not written; ",
+      last_saved(), ". Lower --learning_rate (it was ", last.learning_rate,
+      "); --logging_nan_inf_filter True goes on as Transformers does"));
+}
+
+std::string Trainer::Impl::last_saved() const {
+  return last_checkpoint.empty() ? std::string("there is no checkpoint yet")
+                                 : concat("the last checkpoint is ", last_checkpoint.string());
+}
+
 void Trainer::Impl::stop_diverged() {
   log_step();
   sinks.end_work();
   state.save(fs::path(options.output_dir) / "trainer_state.json");
-  const auto saved = list_checkpoints(options.output_dir);
   throw_error(concat(
       "step ", state.global_step, ": the loss is ", last.loss(), " and the gradient norm ",
       last.gradient_norm, "; the run has diverged and stops. This step was not applied; ",
-      saved.empty() ? std::string("there is no checkpoint yet")
-                    : concat("the last checkpoint is ", saved.back().path.string()),
-      ". Lower --learning_rate (it was ", last.learning_rate,
+      last_saved(), ". Lower --learning_rate (it was ", last.learning_rate,
       "), add warm-up or look at the rows of this batch; --logging_nan_inf_filter True goes on as "
       "Transformers does"));
 }
@@ -384,23 +473,21 @@ std::string Trainer::Impl::tail() const {
 }
 
 Json Trainer::Impl::final_metrics() const {
-  const double seconds = timing.all.seconds();
-  const auto steps = static_cast<double>(state.global_step - first_step);
-  const double samples =
-      plan.planned_samples * steps / static_cast<double>(std::max<int64_t>(plan.max_steps, 1));
-  Json metrics = speed_metrics("train", seconds, samples, steps);
-  const double aside = options.adjust_throughput ? timing.aside : 0;
-  if (timing.warm || aside > 0) {
-    const double warmup = timing.warm ? static_cast<double>(options.throughput_warmup_steps) : 0;
-    const double counted = (timing.warm ? timing.counted.seconds() : seconds) - aside;
-    const auto batch = static_cast<double>(plan.batch_size * plan.accumulation);
-    const Json rates =
-        speed_metrics("train", std::max(counted, 1e-9), samples - warmup * batch, steps - warmup);
-    metrics["train_samples_per_second"] = rates["train_samples_per_second"];
-    metrics["train_steps_per_second"] = rates["train_steps_per_second"];
+  RunTimes times;
+  times.seconds = times.counted_seconds = timing.all.seconds();
+  times.steps = static_cast<double>(state.global_step - first_step);
+  times.samples = plan.planned_samples * times.steps /
+                  static_cast<double>(std::max<int64_t>(plan.max_steps, 1));
+  if (timing.warm) {
+    times.warmup_steps = static_cast<double>(options.throughput_warmup_steps);
+    times.warmup_samples =
+        times.warmup_steps * static_cast<double>(plan.batch_size * plan.accumulation);
+    times.counted_seconds = timing.counted.seconds();
   }
+  if (options.adjust_throughput) times.aside_seconds = timing.aside;
+  Json metrics = train_speed_metrics(times);
   metrics["total_flos"] = state.total_flos;
-  metrics["train_loss"] = loss.call_total() / std::max(steps, 0.001);
+  metrics["train_loss"] = loss.call_total() / std::max(times.steps, 0.001);
   return metrics;
 }
 

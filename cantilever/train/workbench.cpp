@@ -168,10 +168,6 @@ Workbench open_workbench(const TrainOptions& options, const fs::path& checkpoint
   const fs::path folder = options.model_name_or_path;
   CANTILEVER_CHECK(!folder.empty(), "--model_name_or_path is missing", kModelHint);
   CANTILEVER_CHECK(fs::is_directory(folder), quoted(folder.string()), " is no folder", kModelHint);
-  if (!options.config_name.empty() && options.config_name != options.model_name_or_path) {
-    log_warning(concat("--config_name ", options.config_name,
-                       " has no effect: the config.json beside the weights is used"));
-  }
   Workbench bench;
   take_splits(options, bench);
   const auto folder_or = [&](const std::string& name) {
@@ -194,7 +190,10 @@ LoaderOptions loader_options(const TrainOptions& options, const Workbench& bench
   CANTILEVER_CHECK(options.dataloader_num_workers >= 0, "--dataloader_num_workers is ",
                    options.dataloader_num_workers);
   loader.num_workers = options.dataloader_num_workers;
-  loader.prefetch = std::max<int64_t>(1, options.dataloader_prefetch_factor.value_or(2));
+  const int64_t factor = options.dataloader_prefetch_factor.value_or(2);
+  CANTILEVER_CHECK(factor >= 1 && factor <= 1024, "--dataloader_prefetch_factor is ", factor,
+                   "; it can be 1 to 1024");
+  loader.prefetch = factor * std::max(1, options.dataloader_num_workers);  // as PyTorch's
   loader.seed = options.data_seed.value_or(options.seed);
   loader.shuffle = training;
   loader.drop_last = options.dataloader_drop_last;  // of evaluation too, as the Trainer does

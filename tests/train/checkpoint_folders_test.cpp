@@ -118,6 +118,23 @@ TEST(CheckpointFolders, RotationIsByNumberAndKeepsTheNewest) {
   EXPECT_EQ(left[0].step, 10);
 }
 
+TEST(CheckpointFolders, RotationRemovesAnotherRunsFirst) {
+  const test::TemporaryFolder folder;
+  const auto steps = [&] {
+    std::vector<int64_t> found;
+    for (const auto& entry : list_checkpoints(folder.path())) found.push_back(entry.step);
+    return found;
+  };
+  using Steps = std::vector<int64_t>;
+  for (const int step : {2, 4, 6, 30, 60}) make_checkpoint(folder.path(), step);
+  rotate_checkpoints(folder.path(), 4, folder / "checkpoint-6");
+  EXPECT_EQ(steps(), (Steps{2, 4, 6, 60}));
+  rotate_checkpoints(folder.path(), 3, folder / "checkpoint-6");
+  EXPECT_EQ(steps(), (Steps{2, 4, 6}));
+  rotate_checkpoints(folder.path(), 2, folder / "checkpoint-6", {4});
+  EXPECT_EQ(steps(), (Steps{2, 6}));
+}
+
 TEST(CheckpointFolders, LeftoversOfDeadProcessesGo) {
   const test::TemporaryFolder folder;
   const fs::path dead = folder / "checkpoint-5.tmp-999999999";

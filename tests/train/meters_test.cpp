@@ -68,5 +68,27 @@ TEST(LossMeter, NonFiniteLossesAreShownUnlessFiltered) {
   EXPECT_EQ(filtered.take_window(), 0.75);  // (1 + 1 / 2) / 2, the Trainer's own arithmetic
 }
 
+TEST(Meters, RatesWithoutWarmUpAndWithoutWhatStandsAside) {
+  RunTimes times;
+  times.seconds = times.counted_seconds = 10;
+  times.samples = 24;
+  times.steps = 6;
+  Json metrics = train_speed_metrics(times);
+  EXPECT_EQ(metrics["train_samples_per_second"], 2.4);
+  EXPECT_EQ(metrics["train_steps_per_second"], 0.6);
+  times.aside_seconds = 2;
+  metrics = train_speed_metrics(times);
+  EXPECT_EQ(metrics["train_runtime"], 10.0);
+  EXPECT_EQ(metrics["train_samples_per_second"], 3.0);
+  EXPECT_EQ(metrics["train_steps_per_second"], 0.75);
+  times.warmup_samples = 8;
+  times.warmup_steps = 2;
+  times.counted_seconds = 4;
+  metrics = train_speed_metrics(times);
+  EXPECT_EQ(metrics["train_runtime"], 10.0);
+  EXPECT_EQ(metrics["train_samples_per_second"], 8.0);
+  EXPECT_EQ(metrics["train_steps_per_second"], 2.0);
+}
+
 }  // namespace
 }  // namespace cantilever

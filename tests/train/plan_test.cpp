@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "cantilever/base/error.h"
 
 namespace cantilever {
@@ -67,6 +69,20 @@ TEST(Plan, IntervalsBelowOneAreRatiosOfAllSteps) {
   EXPECT_EQ(dump_json(make_plan(options_of(8, 1, 2), 30).logging.given, -1), "500");
 }
 
+// Trainer.set_initial_training_values: only a negative number leaves the steps to the epochs, and
+// the Trainer stops after the first step.
+TEST(Plan, NoStepsAreOneStep) {
+  TrainOptions options = options_of(4, 1, 2);
+  options.max_steps = 0;
+  const TrainingPlan plan = make_plan(options, 12);
+  EXPECT_EQ(plan.max_steps, 0);
+  EXPECT_EQ(plan.num_train_epochs, 2);
+  EXPECT_DOUBLE_EQ(plan.planned_samples, 24);
+  EXPECT_TRUE(flow_after_step(options, plan, 1).stop);
+  options.max_steps = -7;
+  EXPECT_EQ(make_plan(options, 12).max_steps, 6);
+}
+
 TEST(Plan, RefusesWhatCannotRun) {
   EXPECT_THAT([] { make_plan(options_of(8, 1, 1), 0); },
               ThrowsMessage<Error>(HasSubstr("has no rows")));
@@ -87,6 +103,32 @@ TEST(Plan, RefusesWhatCannotRun) {
   options.save_strategy = "sometimes";
   EXPECT_THAT([&] { make_plan(options, 9); },
               ThrowsMessage<Error>(HasSubstr("--save_strategy is 'sometimes'")));
+}
+
+TEST(Plan, RefusesWhatCannotBeCounted) {
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  const auto expect_error = [](const TrainOptions& options, const char* text) {
+    EXPECT_THAT([&] { make_plan(options, 30); }, ThrowsMessage<Error>(HasSubstr(text)));
+  };
+  expect_error(options_of(8, kLargest, 1), "--gradient_accumulation_steps is 9223372036854775807");
+  TrainOptions options = options_of(kLargest, 1, 1);
+  options.dataloader_drop_last = true;
+  expect_error(options, "--per_device_train_batch_size is 9223372036854775807");
+  expect_error(options_of(8, 1, 1e19), "--num_train_epochs is 1e+19");
+  options = options_of(8, 1, 1);
+  options.max_steps = kLargest;
+  expect_error(options, "--max_steps is 9223372036854775807");
+  options = options_of(8, 1, 1);
+  options.save_steps = 1e20;
+  expect_error(options, "--save_steps is 1e+20");
+  // The largest numbers that are taken.
+  options = options_of(2147483647, 2147483647, 1);
+  options.max_steps = 2147483647;
+  const TrainingPlan plan = make_plan(options, 30);
+  EXPECT_EQ(plan.updates_per_epoch, 1);
+  EXPECT_EQ(plan.micro_batches(0), 1);
+  EXPECT_EQ(plan.num_train_epochs, 2147483647);
+  EXPECT_NEAR(plan.planned_samples, 9.9035203e27, 1e21);
 }
 
 TEST(Flow, StepsAndTheLastStep) {

@@ -147,6 +147,82 @@ TEST(Resume, ASignalFinishesTheStepSavesAndGoesOnExactly) {
   expect_same_run(folder / "straight", folder / "stopped", "checkpoint-6");
 }
 
+// Raises the signal while the given step's evaluation is under way.
+struct RaiseInEvaluation : Sink {
+  RaiseInEvaluation(int64_t step, int number) : at(step), signal(number) {}
+  void log(const LogEntry&) override {}
+  void advance_work(int64_t done, const std::string& tail) override {
+    if (done != at || raised || tail.find("evaluating 1/") == std::string::npos) return;
+    raised = true;
+    ::raise(signal);
+  }
+  int64_t at;
+  int signal;
+  bool raised = false;
+};
+
+// Straight to the end; and stopped in an evaluation, stopped again in the one that makes it up, on.
+void compare_with_evaluation_cut_off(TrainOptions options, const fs::path& folder, int64_t at) {
+  options.output_dir = (folder / "straight").string();
+  ASSERT_EQ(run_train(options), 0);
+  options.output_dir = (folder / "stopped").string();
+  fs::path checkpoint;
+  for (int call = 0; call < 2; ++call) {
+    const Workbench bench = open_workbench(options, checkpoint);
+    Sinks sinks;
+    sinks.add(std::make_unique<RaiseInEvaluation>(at, SIGINT));
+    Trainer trainer(options, bench, sinks, checkpoint);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(trainer.run().stop_signal, SIGINT);
+    EXPECT_EQ(trainer.state().global_step, at);
+    checkpoint = folder / "stopped" / concat("checkpoint-", at);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                HasSubstr(concat("continue with --resume_from_checkpoint ", checkpoint.string())));
+  }
+  options.resume_from_checkpoint = checkpoint.string();
+  ASSERT_EQ(run_train(options), 0);
+  EXPECT_THAT(history_of(folder / "straight"), HasSubstr("eval_loss"));
+  EXPECT_EQ(history_of(folder / "straight"), history_of(folder / "stopped"));
+  EXPECT_TRUE(read_file(folder / "straight" / "model.safetensors") ==
+              read_file(folder / "stopped" / "model.safetensors"));
+}
+
+struct CutOffEvaluation : testing::TestWithParam<std::tuple<std::string, std::string, int>> {};
+
+TEST_P(CutOffEvaluation, IsMadeUp) {
+  const auto& [evaluate, save, at] = GetParam();
+  const test::TemporaryFolder folder;
+  test::TinyRun run(folder.path(), 16, 0.1);  // 4 steps an epoch
+  run.options.max_steps = 8;
+  run.options.eval_strategy = evaluate;
+  run.options.eval_steps = 3;
+  run.options.save_strategy = save;
+  run.options.save_steps = 4;
+  run.options.logging_steps = 3;
+  compare_with_evaluation_cut_off(run.options, folder.path(), at);
+}
+
+INSTANTIATE_TEST_SUITE_P(Resume, CutOffEvaluation,
+                         testing::Values(std::tuple("epoch", "no", 4), std::tuple("epoch", "no", 8),
+                                         std::tuple("epoch", "steps", 4),
+                                         std::tuple("epoch", "epoch", 8),
+                                         std::tuple("steps", "no", 3), std::tuple("steps", "no", 8),
+                                         std::tuple("steps", "steps", 8)));
+
+TEST(Resume, WhatMakesAContinuationInexactIsNamed) {
+  TrainOptions options;
+  const ResumeState then = ResumeState::of_run(options, 20);
+  EXPECT_TRUE(then.differences(ResumeState::of_run(options, 20)).empty());
+  options.dataloader_drop_last = true;
+  options.on_bad_sample = "skip";
+  options.seed = 7;
+  const ResumeState back = ResumeState::from_json(then.to_json(), "state");
+  EXPECT_THAT(back.differences(ResumeState::of_run(options, 20)),
+              testing::UnorderedElementsAre("seed: 42 then, 7 now", "data_seed: 42 then, 7 now",
+                                            "on_bad_sample: fail then, skip now",
+                                            "dataloader_drop_last: False then, True now"));
+}
+
 TEST(Resume, ACheckpointIsAModelFolderAndAFullOneHasAllFiles) {
   const test::TemporaryFolder folder;
   test::TinyRun run(folder.path(), 12, 0.0);

@@ -4,15 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <set>
+#include <thread>
 
 #include "cantilever/base/error.h"
 #include "cantilever/base/file.h"
 #include "cantilever/train/embedder.h"
 #include "cantilever/train/evaluator.h"
+#include "cantilever/train/trainer.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/tiny_run.h"
 
@@ -103,15 +106,152 @@ TEST(Run, LossFallsAndTheSameCommandGivesTheSameBytes) {
   EXPECT_TRUE(weights == read_file(folder / "out" / "model.safetensors"));
 }
 
+// Makes the first step slow.
+struct SlowStart : StepObserver {
+  void micro_batch(int64_t step, const Batch&, const BatchTensors&,
+                   const ContrastiveOutput&) override {
+    if (step == 1) std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  }
+  void gradients(int64_t, const FlatParameters&) override {}
+};
+
+// Steps per second times the seconds of the whole run: 6 when the warm-up counts.
+double steps_by_rate(const TrainOptions& options) {
+  const Workbench bench = open_workbench(options, {});
+  Sinks sinks;
+  Trainer trainer(options, bench, sinks, {});
+  SlowStart slow;
+  trainer.observe(&slow);
+  const Json metrics = trainer.run().metrics;
+  return metrics["train_steps_per_second"].get<double>() * metrics["train_runtime"].get<double>();
+}
+
 TEST(Run, ThroughputLeavesOutTheWarmUp) {
   const test::TemporaryFolder folder;
   test::TinyRun run(folder.path(), 16, 0.0);
+  run.options.save_strategy = "no";
+  EXPECT_NEAR(steps_by_rate(run.options), 6, 0.1);
   run.options.throughput_warmup_steps = 2;
+  EXPECT_GT(steps_by_rate(run.options), 6.3);
+  run.options.throughput_warmup_steps = 6;  // nothing would remain
+  testing::internal::CaptureStderr();
+  EXPECT_NEAR(steps_by_rate(run.options), 6, 0.1);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("--throughput_warmup_steps 6 is ignored: only 6 steps"));
+}
+
+TEST(Run, NoStepsAreOneStepAtTheEndOfTheSchedule) {
+  const test::TemporaryFolder folder;
+  test::TinyRun run(folder.path(), 16, 0.0);
+  run.options.max_steps = 0;
+  run.options.num_train_epochs = 2;
   ASSERT_EQ(run_train(run.options), 0);
-  const Json results = read_json(folder / "out" / "train_results.json");
-  const double ratio = results["train_samples_per_second"].get<double>() /
-                       results["train_steps_per_second"].get<double>();
-  EXPECT_NEAR(ratio, 4, 0.01);  // 6 x 4 - 2 x 4 samples over 6 - 2 steps
+  const Json state = read_json(folder / "out" / "trainer_state.json");
+  EXPECT_EQ(state["global_step"], 1);
+  EXPECT_EQ(state["max_steps"], 0);
+  EXPECT_EQ(state["num_train_epochs"], 2);
+  EXPECT_EQ(state["log_history"][0]["learning_rate"], 0.0);
+}
+
+TEST(Run, ABrokenOldReportDoesNotEndTheRun) {
+  const test::TemporaryFolder folder;
+  test::TinyRun run(folder.path(), 12, 0.0);
+  run.options.max_steps = 1;
+  run.options.do_eval = true;
+  run.options.overwrite_output_dir = true;
+  fs::create_directories(folder / "out");
+  for (const char* text : {"{\"train_loss\": ", "[1]"}) {
+    std::ofstream(folder / "out" / "all_results.json") << text;
+    ASSERT_EQ(run_train(run.options), 0);
+    EXPECT_TRUE(fs::exists(folder / "out" / "trainer_state.json"));
+    EXPECT_TRUE(keys_of(folder / "out" / "all_results.json").contains("train_loss"));
+    EXPECT_TRUE(keys_of(folder / "out" / "all_results.json").contains("eval_loss"));
+  }
+  // The state comes before the reports: one that cannot be written does not cost it.
+  fs::remove(folder / "out" / "trainer_state.json");
+  fs::remove(folder / "out" / "train_results.json");
+  fs::create_directories(folder / "out" / "train_results.json" / "in the way");
+  EXPECT_THROW(run_train(run.options), Error);
+  EXPECT_TRUE(fs::exists(folder / "out" / "trainer_state.json"));
+}
+
+TEST(Run, WeightsThatOverflowedAreNotWritten) {
+  for (const char* strategy : {"steps", "no"}) {
+    const test::TemporaryFolder folder;
+    test::TinyRun run(folder.path(), 16, 0.0);
+    run.options.learning_rate = 1e39;
+    run.options.lr_scheduler_type = "constant";
+    run.options.max_steps = 1;
+    run.options.save_strategy = strategy;
+    EXPECT_THAT([&] { run_train(run.options); },
+                ThrowsMessage<Error>(HasSubstr("step 1: the weights or the optimiser's moments are "
+                                               "not finite")));
+    EXPECT_FALSE(fs::exists(folder / "out" / "checkpoint-1"));
+    EXPECT_FALSE(fs::exists(folder / "out" / "model.safetensors"));
+    EXPECT_TRUE(fs::exists(folder / "out" / "trainer_state.json"));
+  }
+}
+
+// Old checkpoints with higher numbers neither push the new ones out nor are they named as theirs.
+TEST(Run, AFreshRunKeepsItsOwnCheckpoints) {
+  const test::TemporaryFolder folder;
+  test::TinyRun run(folder.path(), 12, 0.0);
+  run.options.max_steps = 5;
+  run.options.save_steps = 5;
+  ASSERT_EQ(run_train(run.options), 0);
+  fs::copy(folder / "out" / "checkpoint-5", folder / "out" / "checkpoint-3",
+           fs::copy_options::recursive);
+  run.options.overwrite_output_dir = true;
+  run.options.max_steps = 4;
+  run.options.save_steps = 2;
+  const auto left = [&] {
+    Keys names;
+    for (const auto& entry : fs::directory_iterator(folder / "out")) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("checkpoint-")) names.insert(name);
+    }
+    return names;
+  };
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(run_train(run.options), 0);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("holds checkpoint-3, checkpoint-5 of another run; they stay"));
+  EXPECT_EQ(left(), (Keys{"checkpoint-2", "checkpoint-3", "checkpoint-4", "checkpoint-5"}));
+  fs::remove_all(folder / "out" / "checkpoint-2");
+  fs::remove_all(folder / "out" / "checkpoint-4");
+  run.options.save_total_limit = 2;
+  ASSERT_EQ(run_train(run.options), 0);
+  EXPECT_EQ(left(), (Keys{"checkpoint-2", "checkpoint-4"}));
+}
+
+TEST(Run, TheNameOfARunStandsInLogAndCard) {
+  const test::TemporaryFolder folder;
+  test::TinyRun run(folder.path(), 12, 0.0);
+  run.options.max_steps = 1;
+  run.options.run_name = "first try";
+  run.options.config_name = "elsewhere";  // noted by the command line already
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(run_train(run.options), 0);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("run: first try"));
+  EXPECT_THAT(log, testing::Not(HasSubstr("config_name")));
+  EXPECT_THAT(read_file(folder / "out" / "README.md"), HasSubstr("- run_name: \"first try\""));
+}
+
+TEST(Run, BatchesAheadAreForEachWorker) {
+  const test::TemporaryFolder folder;
+  test::TinyRun run(folder.path(), 12, 0.0);
+  const Workbench bench = open_workbench(run.options, {});
+  run.options.dataloader_num_workers = 3;
+  EXPECT_EQ(loader_options(run.options, bench, true).prefetch, 6);
+  run.options.dataloader_prefetch_factor = 4;
+  EXPECT_EQ(loader_options(run.options, bench, true).prefetch, 12);
+  run.options.dataloader_num_workers = 0;
+  EXPECT_EQ(loader_options(run.options, bench, true).prefetch, 4);
+  run.options.dataloader_prefetch_factor = std::numeric_limits<int64_t>::max();
+  EXPECT_THAT(
+      [&] { loader_options(run.options, bench, true); },
+      ThrowsMessage<Error>(HasSubstr("--dataloader_prefetch_factor is 9223372036854775807")));
 }
 
 TEST(Run, ADivergedRunStopsAndSaysWhere) {
