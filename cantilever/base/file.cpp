@@ -33,16 +33,24 @@ class Descriptor {
   int value_;
 };
 
+// A pipe without a writer or a device without an end would be read for ever: O_NONBLOCK keeps
+// open() from waiting, and only regular files pass.
+int open_regular(const std::filesystem::path& path, struct stat& status) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) fail("open", path, errno);
+  const int error = ::fstat(file, &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
+  if (error != 0 || !S_ISREG(status.st_mode)) ::close(file);
+  if (error != 0) fail("read", path, error);
+  CANTILEVER_CHECK(S_ISREG(status.st_mode), "cannot read ", path.string(),
+                   ": it is not a regular file (a pipe or device?)");
+  return file;
+}
+
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) fail("open", path, errno);
   struct stat status{};
-  if (::fstat(file.get(), &status) != 0) fail("read", path, errno);
-  if (S_ISDIR(status.st_mode)) fail("read", path, EISDIR);
-  CANTILEVER_CHECK(S_ISREG(status.st_mode), "cannot map ", path.string(),
-                   ": it is not a regular file (a pipe or device?)");
+  const Descriptor file(open_regular(path, status));
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return;
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
@@ -72,8 +80,8 @@ void MappedFile::unmap() noexcept {
 }
 
 std::string read_file(const std::filesystem::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) fail("open", path, errno);
+  struct stat status{};
+  const Descriptor file(open_regular(path, status));
   std::string content;
   char buffer[1 << 16];
   for (;;) {

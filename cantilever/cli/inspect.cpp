@@ -203,7 +203,10 @@ bool inspect_set(const FlagValues& values, Inspector& inspector) {
   }
   const ExampleSource& source = *found->second;
   bool good = true;
-  for (const int64_t row : parse_rows(values.text("rows"), source.size())) {
+  const std::vector<int64_t> rows = parse_rows(values.text("rows"), source.size());
+  CANTILEVER_CHECK(!rows.empty(), "--rows ", values.text("rows"), " holds no row: the ",
+                   quoted(name), " split has rows 0 to ", source.size() - 1);
+  for (const int64_t row : rows) {
     Item item;
     item.row = row;
     item.has_image = true;

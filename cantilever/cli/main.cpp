@@ -105,6 +105,7 @@ int run_words(const Words& words) {
 int run_main(int argc, char** argv) {
   // A closed pipe is an error of the write that meets it, not the end of a training run.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then a write error with a name
   const Words words(argv + std::min(argc, 1), argv + argc);
   const bool debug = asks_for_debug(words);
   if (debug) keep_throw_stacks();

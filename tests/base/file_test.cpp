@@ -41,10 +41,10 @@ TEST(MappedFile, NamesPathAndReason) {
     }
   }
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  // Opening a pipe without a writer would wait for ever if it were read as a file.
-  const int keep_open = ::open((folder / "pipe").c_str(), O_RDWR);
+  // Opening a pipe without a writer would wait for ever if it were taken for a file.
   EXPECT_THROW(MappedFile(folder / "pipe"), Error);
-  ::close(keep_open);
+  EXPECT_THROW(read_file(folder / "pipe"), Error);
+  EXPECT_THROW(read_file("/dev/zero"), Error);
 }
 
 TEST(AtomicFile, OldContentStaysUntilCommit) {

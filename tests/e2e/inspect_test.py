@@ -103,6 +103,9 @@ class Inspect(ProgramTest):
                                            "--output_dir", out))
         self.assertIn("there is no row '24'", self.fails(2, "inspect", "--dataset_name", workshop.picture_set(), "--rows",
                                                          "24", "--output_dir", out))
+        self.assertIn("holds no row: the 'train' split has rows 0 to ",
+                      self.fails(1, "inspect", "--dataset_name", workshop.picture_set(), "--rows", "999:1000",
+                                 "--output_dir", out))
 
 
 if __name__ == "__main__":

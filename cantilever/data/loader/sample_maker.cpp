@@ -39,7 +39,11 @@ void SampleMaker::make_usable(int64_t row, const SamplePlace& place,
   std::string where = concat("row ", row);
   try {
     const Example example = source_->get(row);
-    if (!example.image_path.empty()) where += concat(" (", quoted(example.image_path, 200), ")");
+    // Its number in a split that was cut or shuffled helps nobody find it. (What get() throws has
+    // the place already.)
+    where += concat(" (", source_->place(row));
+    if (!example.image_path.empty()) where += concat(", picture ", quoted(example.image_path, 200));
+    where += ")";
     const bool as_path = example.image_kind == ImageKind::kPath;
     DecodeOptions decode = options_.decode;
     decode.apply_exif_orientation = options_.exif_orientation == ExifOrientation::kOn ||

@@ -12,8 +12,8 @@ std::vector<int64_t> random_permutation(int64_t n, uint64_t seed);
 std::vector<int64_t> numpy_permutation(int64_t n, uint64_t seed);
 
 // Which rows stand in which batch of which epoch: a pure function, so a position is all the state a
-// resumed run needs. The order of Transformers' Trainer: epoch e is randperm of seed + e; a short last
-// batch stays (unless drop_last); shuffle off: rows in order.
+// resumed run needs. The order of Transformers' Trainer: epoch e is randperm of seed + e; a short
+// last batch stays (unless drop_last); shuffle off: rows in order.
 class SampleOrder {
  public:
   SampleOrder(int64_t rows, int64_t batch_size, uint64_t seed, bool shuffle, bool drop_last);

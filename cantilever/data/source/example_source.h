@@ -34,6 +34,8 @@ class ExampleSource {
   virtual Example get(int64_t row) const = 0;
   // Only the caption, without touching the picture.
   virtual std::string caption(int64_t row) const = 0;
+  // Where a person finds the row: the data file and the row or line in it, "train.jsonl line 7".
+  virtual std::string place(int64_t row) const;
   virtual std::string description() const = 0;  // "train.parquet (64 rows, struct image, ...)"
 };
 

@@ -112,6 +112,7 @@ class ParquetSource final : public ExampleSource {
   Example get(int64_t row) const override;
   std::string caption(int64_t row) const override;
   std::string description() const override;
+  std::string place(int64_t row) const override { return concat(file_, ", row ", row); }
 
  private:
   struct Cell {
@@ -127,7 +128,6 @@ class ParquetSource final : public ExampleSource {
   std::shared_ptr<const DecodedColumn> decode(int64_t group, size_t column) const;
   std::string caption_of(const Cell& cell, int64_t row) const;
   void set_picture(const Cell& cell, Example& example) const;
-  std::string place(int64_t row) const { return concat(file_, ", row ", row); }
 
   std::string file_;
   TableOptions options_;

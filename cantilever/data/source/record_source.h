@@ -21,11 +21,11 @@ class RecordSource : public ExampleSource {
   Example get(int64_t row) const final;
   std::string caption(int64_t row) const final;
 
+  std::string place(int64_t row) const override = 0;
+
  protected:
   virtual Record read(int64_t row) const = 0;
   virtual std::string read_caption(int64_t row) const = 0;
-  // "captions.csv, line 7": where a row stands.
-  virtual std::string place(int64_t row) const = 0;
 
   std::string file_;  // path, for messages
   TableOptions options_;

@@ -27,6 +27,8 @@ class SelectedSource final : public ExampleSource {
 
   std::string caption(int64_t row) const override { return source_->caption(source_row(row)); }
 
+  std::string place(int64_t row) const override { return source_->place(source_row(row)); }
+
   std::string description() const override {
     return concat(size(), " rows of ", source_->description());
   }

@@ -29,6 +29,11 @@ class JoinedSource final : public ExampleSource {
     return shards_[shard]->caption(row - first_row(shard));
   }
 
+  std::string place(int64_t row) const override {
+    const size_t shard = find(row);
+    return shards_[shard]->place(row - first_row(shard));
+  }
+
   std::string description() const override {
     return concat(size(), " rows in ", shards_.size(), " files, the first ",
                   shards_.front()->description());

@@ -242,7 +242,8 @@ TEST(BatchLoader, ABrokenPictureIsNamedWithRowAndFile) {
     loader.next();
     ADD_FAILURE();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("row 2"), HasSubstr("p2.png")));
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("row 2"), HasSubstr("p2.png"), HasSubstr("made (4 rows), row 2")));
   }
 }
 

@@ -208,6 +208,9 @@ TEST(Selection, FirstRowsAndChosenRows) {
   EXPECT_THAT(captions(*take_first(source, 2)), ElementsAre("0", "1"));
   EXPECT_EQ(take_first(source, 9)->size(), 5);
   EXPECT_THAT(captions(*select_rows(source, {4, 0, 4})), ElementsAre("4", "0", "4"));
+  // Where a person finds a row stays that of the file, however rows were picked.
+  EXPECT_EQ(select_rows(source, {4, 0})->place(0), source->place(4));
+  EXPECT_THAT(source->place(4), AllOf(HasSubstr("r.jsonl"), HasSubstr("line 5")));
   EXPECT_THROW(select_rows(source, {5}), Error);
   EXPECT_THROW(take_first(source, -1), Error);
   EXPECT_THROW(take_first(source, 2)->caption(2), Error);
