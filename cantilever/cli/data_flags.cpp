@@ -20,7 +20,8 @@ FlagGroup common_flags() {
           own("threads", kInt, "null",
               "Threads for arithmetic. Default: OMP_NUM_THREADS if it is set, else the CPUs that "
               "this process may use (affinity and cgroup quota).")
-              .at_least(0),
+              .at_least(0)
+              .at_most(kMostThreads),
           same("log_level", kString, "\"passive\"", "How much to log; passive is info.")
               .one_of({"debug", "info", "warning", "error", "critical", "passive"}),
       }};
@@ -45,7 +46,8 @@ FlagGroup model_flags() {
                "Drop the text pooler, which no loss reaches: neither trained nor saved."),
           own("contrastive_hidden_size", kInt, "null",
               "Add fresh contrastive heads of this width to a checkpoint that has none.")
-              .at_least(1),
+              .at_least(1)
+              .at_most(65536),
           no_effect(
               "cache_dir", kString, "null",
               "models and data sets are read where they lie; nothing is downloaded or cached"),
@@ -85,10 +87,17 @@ FlagGroup data_flags() {
                "Column with the pictures or their paths."),
           same("caption_column", kString, "\"caption\"", "Column with the captions."),
           same("max_seq_length", kInt, "128", "Tokens of a caption; longer ones are cut.")
-              .at_least(3),
-          same("max_train_samples", kInt, "null", "Use the first N rows only.").at_least(1),
-          same("max_eval_samples", kInt, "null", "Use the first N rows only.").at_least(1),
-          own("max_predict_samples", kInt, "null", "Use the first N rows only.").at_least(1),
+              .at_least(3)
+              .at_most(kLargestCount),
+          same("max_train_samples", kInt, "null", "Use the first N rows only.")
+              .at_least(1)
+              .at_most(kLargestCount),
+          same("max_eval_samples", kInt, "null", "Use the first N rows only.")
+              .at_least(1)
+              .at_most(kLargestCount),
+          own("max_predict_samples", kInt, "null", "Use the first N rows only.")
+              .at_least(1)
+              .at_most(kLargestCount),
           own("script_splits", kBool, "false",
               "Cut train 60/20/20 whenever a test split is missing, as the example does, even when "
               "a "

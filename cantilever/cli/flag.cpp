@@ -43,6 +43,11 @@ Flag Flag::at_least(double value) && {
   return std::move(*this);
 }
 
+Flag Flag::at_most(double value) && {
+  maximum = value;
+  return std::move(*this);
+}
+
 Flag Flag::or_bare(std::string value) && {
   bare = std::move(value);
   return std::move(*this);

@@ -39,7 +39,7 @@ struct Flag {
   std::vector<std::string> aliases;  // other names, as older versions spelled it
   std::vector<std::string> choices;  // of each word; empty: any
   std::string choice_note;           // what to say about another choice
-  std::optional<double> minimum;
+  std::optional<double> minimum, maximum;
   std::optional<std::string> bare;  // value of a kString flag that is given without one
   bool accumulates = false;         // kStrings: a repeated flag adds words, otherwise the last wins
   bool secret = false;              // never printed nor stored
@@ -48,10 +48,15 @@ struct Flag {
   Flag alias(std::string other) &&;
   Flag one_of(std::vector<std::string> values, std::string about_others = "") &&;
   Flag at_least(double value) &&;
+  Flag at_most(double value) &&;
   Flag or_bare(std::string value) &&;
   Flag accumulating() &&;
   Flag hidden_value() &&;
 };
+
+// Largest value of counts (steps, batches, rows): their products still fit into 64 bits.
+inline constexpr double kLargestCount = 2147483647;
+inline constexpr double kMostThreads = 1024;
 
 // Makers, one a status; `default_json` is JSON text: "null", "8", "true", "\"linear\"", "[]".
 Flag same(std::string name, FlagType type, const char* default_json, std::string help);

@@ -89,6 +89,10 @@ void check_range(const Flag& flag, double value, const std::string& shown,
     usage_error(
         concat(where, ": ", quoted(shown), " is too small; the smallest value is ", *flag.minimum));
   }
+  if (flag.maximum && !(value <= *flag.maximum)) {
+    usage_error(concat(where, ": ", quoted(shown), " is too large; the largest value is ",
+                       static_cast<int64_t>(*flag.maximum)));
+  }
 }
 
 std::string checked_word(const Flag& flag, const std::string& word, const std::string& where) {

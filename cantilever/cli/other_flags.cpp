@@ -55,7 +55,8 @@ FlagGroup gaudi_flags() {
       {
           same("throughput_warmup_steps", kInt, "0",
                "Steps left out of train_samples_per_second and train_steps_per_second.")
-              .at_least(0),
+              .at_least(0)
+              .at_most(kLargestCount),
           same("adjust_throughput", kBool, "false",
                "Leave logging, evaluating and saving out of the throughput."),
           no_effect("use_habana", kBool, "false",

@@ -43,9 +43,15 @@ FlagGroup search_flags() {
           own("queries", kInt, "0",
               "Also the captions of the first N rows, whose picture is known.")
               .at_least(0),
-          own("top_k", kInt, "5", "Answers to show for a query.").at_least(1),
-          own("per_device_eval_batch_size", kInt, "32", "Pairs in a batch.").at_least(1),
-          own("dataloader_num_workers", kInt, "0", "Threads that decode and tokenise.").at_least(0),
+          own("top_k", kInt, "5", "Answers to show for a query.")
+              .at_least(1)
+              .at_most(kLargestCount),
+          own("per_device_eval_batch_size", kInt, "32", "Pairs in a batch.")
+              .at_least(1)
+              .at_most(kLargestCount),
+          own("dataloader_num_workers", kInt, "0", "Threads that decode and tokenise.")
+              .at_least(0)
+              .at_most(kMostThreads),
           own("seed", kInt, "42", "Of the 60/20/20 cut of a set without splits.").at_least(0),
       }};
 }

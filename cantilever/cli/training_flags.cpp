@@ -44,7 +44,7 @@ FlagGroup run_flags() {
           same("data_seed", kInt, "null", "Seed of the order of rows, if not --seed.").at_least(0),
           no_effect("full_determinism", kBool, "false",
                     "runs repeat bit for bit on one machine and number of threads anyway"),
-          same("run_name", kString, "null", "Name of the run, for the log."),
+          same("run_name", kString, "null", "Name of the run, for the log and the model card."),
           refused("ignore_data_skip", kBool, "false",
                   "a resumed run always goes on with the rows that come next"),
           no_effect("restore_callback_states_from_checkpoint", kBool, "false",
@@ -58,13 +58,18 @@ FlagGroup training_flags() {
       {
           same("per_device_train_batch_size", kInt, "8", "Pairs in a training batch.")
               .at_least(1)
+              .at_most(kLargestCount)
               .alias("per_gpu_train_batch_size"),
           same("gradient_accumulation_steps", kInt, "1",
                "Batches per optimiser step. They do not add negatives to the loss.")
-              .at_least(1),
-          same("num_train_epochs", kFloat, "3.0", "Passes over the train split.").at_least(0),
+              .at_least(1)
+              .at_most(kLargestCount),
+          same("num_train_epochs", kFloat, "3.0", "Passes over the train split.")
+              .at_least(0)
+              .at_most(kLargestCount),
           same("max_steps", kInt, "-1",
-               "Optimiser steps; overrides --num_train_epochs when positive."),
+               "Optimiser steps; overrides --num_train_epochs when positive. 0 makes one step.")
+              .at_most(kLargestCount),
           differs("optim", kString, "\"adamw_torch_fused\"", "Optimiser.",
                   "all accepted names are one AdamW")
               .one_of({"adamw_torch_fused", "adamw_torch", "adamw_hf"},
@@ -126,7 +131,8 @@ FlagGroup schedule_flags() {
                "More of the schedule, as JSON: num_cycles, power, lr_end, min_lr ..."),
           same("warmup_steps", kFloat, "0",
                "Steps of linear warm-up; below 1 a share of all steps.")
-              .at_least(0),
+              .at_least(0)
+              .at_most(kLargestCount),
           same("warmup_ratio", kFloat, "0.0",
                "Share of all steps that is warm-up. Gone from Transformers 5, works here.")
               .at_least(0),
@@ -142,12 +148,14 @@ FlagGroup evaluation_flags() {
               .alias("evaluation_strategy"),
           same("eval_steps", kFloat, "null",
                "Steps between evaluations; below 1 a share of all steps. Default: --logging_steps.")
-              .at_least(0),
+              .at_least(0)
+              .at_most(kLargestCount),
           same("eval_delay", kFloat, "0", "Epochs or steps before the first evaluation.")
               .at_least(0),
           same("per_device_eval_batch_size", kInt, "8",
                "Pairs in an evaluation batch. The loss depends on it.")
               .at_least(1)
+              .at_most(kLargestCount)
               .alias("per_gpu_eval_batch_size"),
           refused("eval_on_start", kBool, "false",
                   "evaluate first with a run of its own: --do_eval without --do_train"),
@@ -181,7 +189,8 @@ FlagGroup logging_flags() {
               .one_of({"no", "steps", "epoch"}),
           same("logging_steps", kFloat, "500",
                "Steps between log lines; below 1 a share of all steps.")
-              .at_least(0),
+              .at_least(0)
+              .at_most(kLargestCount),
           same("logging_first_step", kBool, "false", "Log the first step too."),
           differs(
               "logging_nan_inf_filter", kBool, "false",
@@ -220,8 +229,11 @@ FlagGroup saving_flags() {
                   .one_of({"no", "steps", "epoch"}),
               same("save_steps", kFloat, "500",
                    "Steps between checkpoints; below 1 a share of all steps.")
-                  .at_least(0),
-              same("save_total_limit", kInt, "null", "Keep the newest N checkpoints.").at_least(1),
+                  .at_least(0)
+                  .at_most(kLargestCount),
+              same("save_total_limit", kInt, "null", "Keep the newest N checkpoints.")
+                  .at_least(1)
+                  .at_most(kLargestCount),
               no_effect("save_only_model", kBool, "false",
                         "a checkpoint always holds what a resumed run needs"),
               no_effect("save_on_each_node", kBool, "false", "there is one process"),
@@ -237,10 +249,12 @@ FlagGroup loading_flags() {
           differs("dataloader_num_workers", kInt, "0",
                   "Threads that decode and tokenise; 0: the training thread does it.",
                   "threads instead of processes; the batches are the same for any number")
-              .at_least(0),
+              .at_least(0)
+              .at_most(kMostThreads),
           differs("dataloader_prefetch_factor", kInt, "null", "Batches ahead, for each worker.",
                   "default 2, as PyTorch")
-              .at_least(1),
+              .at_least(1)
+              .at_most(1024),
           same("dataloader_drop_last", kBool, "false", "Leave out a short last batch."),
           no_effect("dataloader_pin_memory", kBool, "true", "pinned memory is for GPUs"),
           no_effect("dataloader_persistent_workers", kBool, "false",

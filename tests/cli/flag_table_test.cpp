@@ -135,6 +135,38 @@ TEST(FlagTables, EveryDefaultIsAValueThatTheFlagTakes) {
   }
 }
 
+// Steps, batches and rows are multiplied with each other, threads are an int.
+TEST(TrainFlags, EveryNumberThatCountsHasALargestValue) {
+  const auto refused = [](const std::string& name, const std::string& value) {
+    try {
+      parse_flags(train_flag_table(), {"--" + name, value});
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  for (const FlagGroup& group : train_flag_table().groups()) {
+    for (const Flag& flag : group.flags) {
+      const bool works =
+          flag.status != FlagStatus::kNoEffect && flag.status != FlagStatus::kRefused;
+      const bool seed = flag.name == "seed" || flag.name == "data_seed";
+      if (flag.type != FlagType::kInt || !works || seed) continue;
+      EXPECT_THAT(refused(flag.name, "9223372036854775807"),
+                  testing::HasSubstr("is too large; the largest value is "))
+          << flag.name;
+    }
+  }
+  for (const char* name :
+       {"num_train_epochs", "save_steps", "eval_steps", "logging_steps", "warmup_steps"}) {
+    EXPECT_THAT(refused(name, "1e20"), testing::HasSubstr("largest value is 2147483647")) << name;
+    EXPECT_THAT(refused(name, "nan"), testing::HasSubstr("too small")) << name;
+  }
+  EXPECT_THAT(refused("dataloader_num_workers", "4294967297"), testing::HasSubstr("is 1024"));
+  EXPECT_THAT(refused("dataloader_num_workers", "10000"), testing::HasSubstr("is 1024"));
+  EXPECT_THAT(refused("threads", "4294967297"), testing::HasSubstr("is 1024"));
+  EXPECT_EQ(refused("gradient_accumulation_steps", "2147483647"), "accepted");
+}
+
 TEST(Help, NamesEveryFlagOnceAndKeepsToTheWidth) {
   for (const Command& command : commands()) {
     const std::string help = command_help(command);
