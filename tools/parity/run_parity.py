@@ -7,7 +7,7 @@ feature, once as plain {bytes, path}) and as jsonl with paths. Each case runs bo
 compares the output folders with compare_runs.py's limits: with Parquet everything (losses, gradient norms, learning
 rates, results, weights), with paths what is logged (there the bytes of the resize differ already, see
 tools/reference/README.md). The first case also compares the files: keys, order of samples, tensors of the first step,
-and that Transformers loads what was saved. Exit status 1 when anything differs or nothing ran.
+and that Transformers loads what was saved and evaluates it to the same loss. Exit status 1 when anything differs or nothing ran.
 """
 
 import argparse
@@ -230,7 +230,19 @@ def compare_files(case: Case, theirs: Path, ours: Path, work: Path):
     text = "A caption, with <mask> and émoji 🙂 " + "long " * 60
     if pieces[0](text)["input_ids"] != pieces[1](text)["input_ids"] or means[0] != means[1]:
         problems.append("the saved tokenizer or image processor differs")
-    return problems
+    return problems + evaluate_saved(ours, work)
+
+
+def evaluate_saved(ours: Path, work: Path):
+    """Transformers loads model, tokenizer and image processor that we saved and evaluates them: as we did?"""
+    output = work / "evaluated-by-theirs"
+    call([sys.executable, "train_reference.py", "--model_name_or_path", ours, "--output_dir", output, "--dataset_name",
+          work / "image", "--image_column", "image", "--do_eval", "--max_seq_length", 32,
+          "--per_device_eval_batch_size", BATCH, "--threads", 1], Path(f"{output}.log"))  # fmt: skip
+    left, right = (read(folder / "validation_results.json")["eval_loss"] for folder in (output, ours))
+    if not abs(left - right) <= 2e-5 * abs(left):
+        return [f"Transformers evaluates the saved folder to {left}, we to {right}"]
+    return []
 
 
 def largest(table, what):
