@@ -41,6 +41,8 @@ class Run {
         checkpoint_(find_checkpoint(options)),
         bench_(open_workbench(options, checkpoint_)) {
     make_folders(output_dir_);
+    // A folder that cannot be written is better known before the training than after it.
+    AtomicFile(output_dir_ / "write-test").write("x");
     sinks_.add(make_console_sink(!options.disable_tqdm));
   }
 

@@ -103,6 +103,12 @@ class Failures(ProgramTest):
         line = self.fails(1, *workshop.train_flags(folder / "out", "--do_train", "--max_steps", 1))
         self.assertIn("Permission denied", line)
 
+    def test_a_folder_that_cannot_be_written_is_known_before_the_training(self):
+        # Not even root can make a file there.
+        line = self.fails(1, *workshop.train_flags("/proc/self/task", "--do_train", "--max_steps", 1,
+                                                   "--save_strategy", "no", "--overwrite_output_dir"))
+        self.assertIn("cannot write /proc/self/task/write-test", line)
+
     def test_a_folder_with_content_is_not_overwritten(self):
         out = workshop.fresh("out")
         out.mkdir()
