@@ -12,7 +12,8 @@ namespace {
 
 // Started by a launcher every process would train alone and write over the others' files.
 void refuse_launchers() {
-  for (const char* name : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+  for (const char* name :
+       {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     const char* size = std::getenv(name);
     if (size != nullptr && std::atoi(size) > 1) {
       throw UsageError(
