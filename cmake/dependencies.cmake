@@ -11,8 +11,6 @@ function(require_file path)
   endif()
 endfunction()
 
-# nlohmann-json is header only and Debian keeps it in /usr/include. The torch wheel's include folder
-# must not shadow it, see README.md of io.
 find_package(nlohmann_json REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(JPEG REQUIRED)

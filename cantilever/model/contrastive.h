@@ -21,7 +21,7 @@ struct ContrastiveOutput {
   at::Tensor pooler_output;  // [B, 2d]
 };
 
-// Every intermediate state, for parity tests; names as ../reference/dump_golden.py gives them.
+// Every intermediate state, for parity tests; names as tools/reference/dump_golden.py has them.
 struct HiddenStates {
   std::vector<std::pair<std::string, at::Tensor>> named;  // "hidden.text.0" [B, L, dt] ...
 };
