@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cantilever/base/error.h"
+#include "cantilever/base/rng.h"
 
 namespace cantilever {
 namespace {
@@ -77,6 +78,16 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 void MappedFile::unmap() noexcept {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
   bytes_ = {};
+}
+
+uint64_t file_fingerprint(const std::filesystem::path& path) {
+  struct stat found{};
+  if (::stat(path.c_str(), &found) != 0) return 0;
+  uint64_t sum = 0;
+  for (const char c : path.native()) sum = mix_key(sum, static_cast<unsigned char>(c));
+  sum = mix_key(sum, static_cast<uint64_t>(found.st_size));
+  sum = mix_key(sum, static_cast<uint64_t>(found.st_mtim.tv_sec));
+  return mix_key(sum, static_cast<uint64_t>(found.st_mtim.tv_nsec));
 }
 
 std::string read_file(const std::filesystem::path& path) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -31,6 +32,10 @@ class MappedFile {
   std::filesystem::path path_;
   std::span<const std::byte> bytes_;
 };
+
+// A number that is another when path, size or time of change of the file is. 0 when it is not
+// there.
+uint64_t file_fingerprint(const std::filesystem::path& path);
 
 // The whole content. Throws Error with path and reason.
 std::string read_file(const std::filesystem::path& path);

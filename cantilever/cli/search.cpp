@@ -81,18 +81,19 @@ class QuerySource : public ExampleSource {
   }
 
   int64_t size() const override { return static_cast<int64_t>(texts_.size()); }
-  std::string caption(int64_t row) const override { return texts_[static_cast<size_t>(row)]; }
+  void read_caption(int64_t row, uint64_t, std::string& caption) const override {
+    caption = texts_[static_cast<size_t>(row)];
+  }
   std::string description() const override { return "queries"; }
-  Example get(int64_t row) const override {
+  uint64_t fingerprint() const override { return 0; }  // never cached
+  void read(int64_t row, uint64_t, Example& example) const override {
     const Picture& picture = pictures_[static_cast<size_t>(row)];
-    Example example;
     example.row = row;
-    example.caption = caption(row);
+    read_caption(row, 0, example.caption);
     example.image_kind = ImageKind::kPath;
     example.image_path = picture.path;
     example.owner = picture.content.first;
     example.encoded = picture.content.second;
-    return example;
   }
 
  private:

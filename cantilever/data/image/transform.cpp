@@ -61,10 +61,21 @@ const char* pixel_semantics_name(PixelSemantics semantics) {
       return "reference";
     case PixelSemantics::kTvFloatAa:
       return "tv-float-aa";
+    case PixelSemantics::kTvFloatNoaa:
+      return "tv-float-noaa";
     case PixelSemantics::kTvU8:
       return "tv-u8";
+    case PixelSemantics::kPilU8:
+      return "pil-u8";
+    case PixelSemantics::kHfProcessor:
+      return "hf-processor";
   }
   CANTILEVER_ASSERT(false, "a pixel semantics without a name");
+}
+
+bool has_whole_levels(PixelSemantics semantics) {
+  return semantics == PixelSemantics::kTvU8 || semantics == PixelSemantics::kPilU8 ||
+         semantics == PixelSemantics::kHfProcessor;
 }
 
 PixelSemantics resolve(PixelSemantics semantics, bool image_given_as_path) {

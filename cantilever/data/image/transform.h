@@ -5,15 +5,18 @@
 #include <span>
 #include <string>
 
+#include "cantilever/data/image/augment.h"
 #include "cantilever/data/image/decode.h"
 
 namespace cantilever {
 
 // What "resize and centre crop" means in numbers; saved with a checkpoint. kReference is what the
 // reference script does: kTvU8 for pictures given as paths, kTvFloatAa for all others.
-enum class PixelSemantics { kReference, kTvFloatAa, kTvU8 };
-PixelSemantics parse_pixel_semantics(
-    const std::string& name);  // "reference", "tv-float-aa", "tv-u8"
+enum class PixelSemantics { kReference, kTvFloatAa, kTvFloatNoaa, kTvU8, kPilU8, kHfProcessor };
+// "reference", "tv-float-aa", "tv-float-noaa", "tv-u8", "pil-u8", "hf-processor"
+PixelSemantics parse_pixel_semantics(const std::string& name);
+// Whether pixels are whole levels before they are normalised, so that uint8 holds them exactly.
+bool has_whole_levels(PixelSemantics semantics);
 const char* pixel_semantics_name(PixelSemantics semantics);
 
 struct TransformOptions {
@@ -43,5 +46,36 @@ class TransformScratch {
 // Equal to torchvision 0.26: within 0.05 of a level (kTvFloatAa), one level (kTvU8).
 void transform_image(const ImageView& image, const TransformOptions& options,
                      TransformScratch& scratch, std::span<float> out);
+
+// How a finished picture is stored: kFloat32 and kBfloat16 normalised, kUint8 as levels 0..255
+// before normalisation (rounded and clamped where the semantics has fractions).
+enum class PixelType { kFloat32, kBfloat16, kUint8 };
+PixelType parse_pixel_type(const std::string& name);  // "f32", "bf16", "u8"
+const char* pixel_type_name(PixelType type);
+size_t pixel_bytes(PixelType type);
+
+// Where a finished picture goes: [3, S, S] values of `type`.
+struct PixelPlace {
+  PixelType type = PixelType::kFloat32;
+  void* data = nullptr;
+};
+
+// Finished picture of any type to float32 [3, S, S], as prepare_picture would have written it (of
+// kBfloat16 the rounded values).
+void expand_pixels(PixelType type, const void* stored, const TransformOptions& options,
+                   std::span<float> out);
+
+// Seconds that prepare_picture spent, added up.
+struct PictureTimes {
+  double decode = 0;
+  double transform = 0;
+};
+
+// Encoded bytes to the finished picture in one pass, row by row. `augmentation`: null for none.
+// Throws Error as decode_image and transform_image.
+void prepare_picture(std::span<const std::byte> encoded, const DecodeOptions& decode,
+                     const TransformOptions& options, const AugmentationDraw* augmentation,
+                     TransformScratch& scratch, const PixelPlace& out,
+                     PictureTimes* times = nullptr);
 
 }  // namespace cantilever

@@ -225,6 +225,20 @@ const Batch& BatchLoader::next() {
   return slot.batch();
 }
 
+LoaderStatistics BatchLoader::statistics() const {
+  LoaderStatistics found;
+  found.wait_seconds = state_->waited_seconds;
+  return found;
+}
+
+std::string LoaderStatistics::slowest_stage() const {
+  const std::pair<double, const char*> stages[] = {{read_seconds, "read"},
+                                                   {decode_seconds, "decode"},
+                                                   {transform_seconds, "transform"},
+                                                   {tokenize_seconds, "tokenize"}};
+  return std::max_element(std::begin(stages), std::end(stages))->second;
+}
+
 double BatchLoader::wait_seconds() const {
   return state_->waited_seconds;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cantilever/data/image/transform.h"
+#include "cantilever/data/loader/decoded_cache.h"
 #include "cantilever/data/order/sample_order.h"
 #include "cantilever/data/source/example_source.h"
 #include "cantilever/data/text/tokenizer.h"
@@ -33,6 +34,10 @@ struct BadSample {
   std::string reason;
 };
 
+// num_workers: threads that a controller adds and parks by what the consumer waits, within the CPUs
+// that affinity and cgroup quota allow.
+inline constexpr int kAutoWorkers = -1;
+
 enum class OnBadSample { kFail, kSkip };
 enum class ExifOrientation { kAuto, kOn, kOff };
 
@@ -48,6 +53,31 @@ struct LoaderOptions {
   ExifOrientation exif_orientation = ExifOrientation::kAuto;  // kAuto: only for kImageFeature
   DecodeOptions decode;
   OnBadSample on_bad_sample = OnBadSample::kFail;
+  bool random_captions =
+      false;  // of rows with several: drawn by (seed, epoch, row), else the first
+  AugmentationOptions augmentation;  // drawn by (seed, epoch, row)
+  DecodedCacheOptions cache;         // not together with augmentation
+  bool device_decode = false;  // pictures go through a DeviceDecoder, those it cannot take do not
+};
+
+// What a loader has done since it was made. Seconds are added over all threads.
+struct LoaderStatistics {
+  int64_t images = 0;  // samples of delivered batches
+  int64_t batches = 0;
+  double seconds = 0;       // since the first next()
+  double wait_seconds = 0;  // that the consumer waited in next() (without threads: its work)
+  double read_seconds = 0;  // rows out of the source
+  double decode_seconds = 0;
+  double transform_seconds = 0;  // resize, crop, normalise, augmentation, copies out of the cache
+  double tokenize_seconds = 0;
+  int64_t cache_hits = 0;          // pictures
+  int64_t bad_rows = 0;            // replaced, each row once
+  int64_t device_images = 0;       // device_decode: decoded there,
+  int64_t device_unsupported = 0;  // of a kind it does not take,
+  int64_t device_failed = 0;       // tried there and left to the host
+  int threads = 0;                 // working now; 0: in the calling thread
+  // "decode" or the like: the stage with most seconds.
+  std::string slowest_stage() const;
 };
 
 // Batches in order from (epoch, index) on, the same bytes for any number of threads. A bad row
@@ -66,6 +96,7 @@ class BatchLoader {
   // sample (kFail) with row, file and reason when its batch is due.
   const Batch& next();
 
+  LoaderStatistics statistics() const;
   double wait_seconds() const;  // time next() has spent waiting or working
   const std::vector<BadSample>& bad_samples()
       const;  // of delivered batches, in order, each row once

@@ -86,7 +86,7 @@ class CsvSource final : public RecordSource {
   }
 
  protected:
-  Record read(int64_t row) const override {
+  Record read_record(int64_t row) const override {
     std::vector<std::string> fields = split(row);
     Record record;
     record.caption = fields[choice_.caption];
@@ -95,7 +95,7 @@ class CsvSource final : public RecordSource {
     return record;
   }
 
-  std::string read_caption(int64_t row) const override { return split(row)[choice_.caption]; }
+  std::string record_caption(int64_t row) const override { return split(row)[choice_.caption]; }
 
   std::string place(int64_t row) const override {
     return concat(file_, ", line ",

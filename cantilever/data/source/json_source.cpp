@@ -42,7 +42,7 @@ class JsonSource final : public RecordSource {
   }
 
  protected:
-  Record read(int64_t row) const override {
+  Record read_record(int64_t row) const override {
     const Json object = parse(row);
     Record record;
     record.caption = text_of(object, caption_key_, options_.caption_column, row);
@@ -56,7 +56,7 @@ class JsonSource final : public RecordSource {
     return record;
   }
 
-  std::string read_caption(int64_t row) const override {
+  std::string record_caption(int64_t row) const override {
     return text_of(parse(row), caption_key_, options_.caption_column, row);
   }
 

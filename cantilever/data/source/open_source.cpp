@@ -12,6 +12,16 @@
 #include "cantilever/data/source/shards.h"
 
 namespace cantilever {
+
+CaptionChoice parse_caption_choice(const std::string& name) {
+  if (name == "auto") return CaptionChoice::kAuto;
+  if (name == "first") return CaptionChoice::kFirst;
+  if (name == "random") return CaptionChoice::kRandom;
+  if (name == "all") return CaptionChoice::kAll;
+  throw_error(concat("caption choice ", quoted(name),
+                     " is unknown; auto, first, random and all are known"));
+}
+
 namespace {
 
 namespace fs = std::filesystem;

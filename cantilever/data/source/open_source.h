@@ -9,6 +9,12 @@
 
 namespace cantilever {
 
+// Which captions of a row that has several become pairs. kAuto: all where the set counts a caption
+// as a row of its own (COCO, Flickr8k), else the first. kFirst and kRandom keep one row a picture
+// (which caption is drawn is said by ExampleSource::read's `draw`); kAll makes one row a caption.
+enum class CaptionChoice { kAuto, kFirst, kRandom, kAll };
+CaptionChoice parse_caption_choice(const std::string& name);  // "auto", "first", "random", "all"
+
 // Where the pairs are; names as run_bridgetower.py's data arguments. Empty: not given.
 struct SourceOptions {
   std::string dataset_name;  // a folder or file (hub names come with a later issue: a named error)
@@ -19,6 +25,10 @@ struct SourceOptions {
   std::string image_root;  // where relative picture paths start; default: the data file's folder
   std::string image_column = "image_path";
   std::string caption_column = "caption";
+  CaptionChoice caption_choice = CaptionChoice::kAuto;
+  // Pictures may lie outside the set's folder (the data file's, or image_root): absolute paths,
+  // "..", links that lead out. Otherwise such a row is an Error.
+  bool allow_outside_paths = false;
   bool script_splits = false;  // cut train 60/20/20 whenever test is missing, as the script does
   uint64_t seed = 42;          // of that cut
 };

@@ -109,8 +109,9 @@ class ParquetSource final : public ExampleSource {
                 std::shared_ptr<ParquetCache> cache, int64_t file_number);
 
   int64_t size() const override { return group_ends_.empty() ? 0 : group_ends_.back(); }
-  Example get(int64_t row) const override;
-  std::string caption(int64_t row) const override;
+  void read(int64_t row, uint64_t draw, Example& example) const override;
+  void read_caption(int64_t row, uint64_t draw, std::string& caption) const override;
+  uint64_t fingerprint() const override { return file_fingerprint(file_); }
   std::string description() const override;
   std::string place(int64_t row) const override { return concat(file_, ", row ", row); }
 
@@ -329,6 +330,7 @@ void ParquetSource::set_picture(const Cell& cell, Example& example) const {
     bytes = cell_bytes(*piece.array, cell.row, file_);
   }
   CANTILEVER_CHECK(bytes.has_value() || path.has_value(), null_message());
+  example.image_path.clear();
   if (path) {
     example.image_path.assign(reinterpret_cast<const char*>(path->data()), path->size());
   }
@@ -341,17 +343,15 @@ void ParquetSource::set_picture(const Cell& cell, Example& example) const {
   }
 }
 
-Example ParquetSource::get(int64_t row) const {
-  Example example;
+void ParquetSource::read(int64_t row, uint64_t, Example& example) const {
   example.row = row;
   example.image_kind = image_kind_;
   example.caption = caption_of(find_cell(row, choice_.caption), row);
   set_picture(find_cell(row, choice_.image), example);
-  return example;
 }
 
-std::string ParquetSource::caption(int64_t row) const {
-  return caption_of(find_cell(row, choice_.caption), row);
+void ParquetSource::read_caption(int64_t row, uint64_t, std::string& caption) const {
+  caption = caption_of(find_cell(row, choice_.caption), row);
 }
 
 std::string ParquetSource::description() const {

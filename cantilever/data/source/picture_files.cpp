@@ -59,15 +59,14 @@ void PictureFiles::load(const std::string& stored, const Place& place, Example& 
   std::error_code error;
   CANTILEVER_CHECK(fs::is_regular_file(path, error), place(), ": the picture ", path.string(),
                    " is no regular file");
-  std::shared_ptr<const MappedFile> file;
   try {
-    file = std::make_shared<const MappedFile>(path);
+    example.file = MappedFile(path);
   } catch (const Error& failure) {
     throw_error(concat(place(), ": ", failure.what()));
   }
   example.image_path = path.string();
-  example.encoded = file->bytes();
-  example.owner = std::move(file);
+  example.encoded = example.file.bytes();
+  example.owner.reset();
 }
 
 }  // namespace cantilever

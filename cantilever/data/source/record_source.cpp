@@ -16,20 +16,22 @@ void RecordSource::check_row(int64_t row) const {
   CANTILEVER_CHECK(row >= 0 && row < size(), file_, ": there is no row ", row, ", only ", size());
 }
 
-Example RecordSource::get(int64_t row) const {
+void RecordSource::read(int64_t row, uint64_t, Example& example) const {
   check_row(row);
-  Record record = read(row);
-  Example example;
+  Record record = read_record(row);
   example.row = row;
   example.caption = std::move(record.caption);
   example.image_kind = record.image_kind;
   pictures_.load(record.image_path, [&] { return place(row); }, example);
-  return example;
 }
 
-std::string RecordSource::caption(int64_t row) const {
+void RecordSource::read_caption(int64_t row, uint64_t, std::string& caption) const {
   check_row(row);
-  return read_caption(row);
+  caption = record_caption(row);
+}
+
+uint64_t RecordSource::fingerprint() const {
+  return file_fingerprint(file_);
 }
 
 ImageKind path_kind(const TableOptions& options) {

@@ -18,14 +18,15 @@ class RecordSource : public ExampleSource {
  public:
   RecordSource(const std::filesystem::path& file, const TableOptions& options);
 
-  Example get(int64_t row) const final;
-  std::string caption(int64_t row) const final;
+  void read(int64_t row, uint64_t draw, Example& example) const final;
+  void read_caption(int64_t row, uint64_t draw, std::string& caption) const final;
+  uint64_t fingerprint() const override;
 
   std::string place(int64_t row) const override = 0;
 
  protected:
-  virtual Record read(int64_t row) const = 0;
-  virtual std::string read_caption(int64_t row) const = 0;
+  virtual Record read_record(int64_t row) const = 0;
+  virtual std::string record_caption(int64_t row) const = 0;
 
   std::string file_;  // path, for messages
   TableOptions options_;

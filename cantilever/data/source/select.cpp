@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "cantilever/base/error.h"
+#include "cantilever/base/rng.h"
 #include "cantilever/data/source/example_source.h"
 
 namespace cantilever {
@@ -19,13 +20,24 @@ class SelectedSource final : public ExampleSource {
 
   int64_t size() const override { return static_cast<int64_t>(rows_.size()); }
 
-  Example get(int64_t row) const override {
-    Example example = source_->get(source_row(row));
+  void read(int64_t row, uint64_t draw, Example& example) const override {
+    source_->read(source_row(row), draw, example);
     example.row = row;
-    return example;
   }
 
-  std::string caption(int64_t row) const override { return source_->caption(source_row(row)); }
+  void read_caption(int64_t row, uint64_t draw, std::string& caption) const override {
+    source_->read_caption(source_row(row), draw, caption);
+  }
+
+  int64_t caption_count(int64_t row) const override {
+    return source_->caption_count(source_row(row));
+  }
+
+  uint64_t fingerprint() const override {
+    uint64_t sum = source_->fingerprint();
+    for (const int64_t row : rows_) sum = mix_key(sum, static_cast<uint64_t>(row));
+    return sum;
+  }
 
   std::string place(int64_t row) const override { return source_->place(source_row(row)); }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cantilever/base/error.h"
+#include "cantilever/base/rng.h"
 
 namespace cantilever {
 namespace {
@@ -17,16 +18,26 @@ class JoinedSource final : public ExampleSource {
 
   int64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
 
-  Example get(int64_t row) const override {
+  void read(int64_t row, uint64_t draw, Example& example) const override {
     const size_t shard = find(row);
-    Example example = shards_[shard]->get(row - first_row(shard));
+    shards_[shard]->read(row - first_row(shard), draw, example);
     example.row = row;
-    return example;
   }
 
-  std::string caption(int64_t row) const override {
+  void read_caption(int64_t row, uint64_t draw, std::string& caption) const override {
     const size_t shard = find(row);
-    return shards_[shard]->caption(row - first_row(shard));
+    shards_[shard]->read_caption(row - first_row(shard), draw, caption);
+  }
+
+  int64_t caption_count(int64_t row) const override {
+    const size_t shard = find(row);
+    return shards_[shard]->caption_count(row - first_row(shard));
+  }
+
+  uint64_t fingerprint() const override {
+    uint64_t sum = shards_.size();
+    for (const auto& shard : shards_) sum = mix_key(sum, shard->fingerprint());
+    return sum;
   }
 
   std::string place(int64_t row) const override {

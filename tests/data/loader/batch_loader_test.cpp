@@ -27,22 +27,23 @@ class MadeSource final : public ExampleSource {
   }
 
   int64_t size() const override { return rows_; }
-  std::string caption(int64_t row) const override { return concat("picture number ", row); }
+  void read_caption(int64_t row, uint64_t, std::string& caption) const override {
+    caption = concat("picture number ", row);
+  }
   std::string description() const override { return concat("made (", rows_, " rows)"); }
+  uint64_t fingerprint() const override { return 1; }
 
-  Example get(int64_t row) const override {
+  void read(int64_t row, uint64_t, Example& example) const override {
     ++reads;
     if (delay.count() > 0) std::this_thread::sleep_for(delay * (1 + row % 3));
     if (missing.contains(row)) throw_error(concat("made.jsonl, line ", row + 1, ": gone"));
     if (strange.contains(row)) throw std::runtime_error("strange");
-    Example example;
     example.row = row;
-    example.caption = caption(row);
+    read_caption(row, 0, example.caption);
     example.image_kind = kind;
     example.image_path = concat("p", row, ".png");
     example.encoded = pictures_[static_cast<size_t>(row)];
     if (broken.contains(row)) example.encoded = example.encoded.first(20);
-    return example;
   }
 
   std::set<int64_t> missing, broken, strange;

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cantilever/data/image/transform.h"
+
+namespace cantilever {
+
+enum class CacheTier { kOff, kRam, kDisk };
+
+struct DecodedCacheOptions {
+  CacheTier tier = CacheTier::kOff;
+  PixelType type = PixelType::kFloat32;
+  int64_t limit_bytes = 0;       // of pixels; samples beyond it are made anew each time
+  std::filesystem::path folder;  // kDisk: where the file lies
+};
+
+// Finished pictures of a split by row, kept from the first time they are made and never given up.
+// A disk cache is one mapped file that later runs find again; its name and header hold everything
+// the pixels depend on (source fingerprint, side, semantics, type, mean and std, orientation).
+// All functions may be called by several threads at once, for different rows.
+class DecodedCache {
+ public:
+  // `rows` rows of `values` pixels each. `key`: everything that the content depends on. Throws
+  // Error: no room on the disk or in memory for the limit, folder not writable, file used by
+  // another run.
+  static std::unique_ptr<DecodedCache> open(const DecodedCacheOptions& options, int64_t rows,
+                                            int64_t values, const std::string& key);
+  virtual ~DecodedCache() = default;
+
+  // The stored picture of `row`; null when it is not there.
+  virtual const void* find(int64_t row) const = 0;
+  // Memory to make the picture of `row` in, then keep(row) to publish or drop(row) to give it back.
+  // Null when the row has no place (limit) or another thread has it.
+  virtual void* reserve(int64_t row) = 0;
+  virtual void keep(int64_t row) = 0;
+  virtual void drop(int64_t row) = 0;
+
+  virtual int64_t kept_rows() const = 0;
+  virtual std::string description() const = 0;  // "in memory, u8, 12 of 64 rows, 3.0 MB"
+};
+
+// Bytes that a cache may take by default: a part of what is free now (memory and cgroup limit, or
+// the disk of `folder`).
+int64_t default_cache_limit(CacheTier tier, const std::filesystem::path& folder);
+
+}  // namespace cantilever
