@@ -40,7 +40,7 @@ class TheTable(unittest.TestCase):
 
     def test_draws_the_torch_line(self):
         below = ["cantilever/base", "cantilever/io"] + [r for r in self.rooms if r.startswith("cantilever/data/")]
-        self.assertEqual(len(below), 7)
+        self.assertEqual(len(below), 8)
         for room in below:
             self.assertNotIn("torch", self.rooms[room]["libraries"])
             for other in self.rooms[room]["rooms"]:

@@ -21,20 +21,22 @@ struct DecodedCacheOptions {
 // Finished pictures of a split by row, kept from the first time they are made and never given up.
 // A disk cache is one mapped file that later runs find again; its name and header hold everything
 // the pixels depend on (source fingerprint, side, semantics, type, mean and std, orientation).
-// All functions may be called by several threads at once, for different rows.
+// All functions may be called by several threads at once, for different rows and for the same one.
 class DecodedCache {
  public:
-  // `rows` rows of `values` pixels each. `key`: everything that the content depends on. Throws
-  // Error: no room on the disk or in memory for the limit, folder not writable, file used by
-  // another run.
+  // `rows` rows of `values` pixels each. `key`: everything that the content depends on. Null for
+  // kOff. Throws Error: not as much memory or disk free as the limit may take, folder not writable.
+  // A disk cache that another run is filling is shared for reading, with a warning: find() sees
+  // the other run's rows, reserve() gives nothing. A disk or memory that fills up later is a
+  // warning too, and no more rows are added.
   static std::unique_ptr<DecodedCache> open(const DecodedCacheOptions& options, int64_t rows,
                                             int64_t values, const std::string& key);
   virtual ~DecodedCache() = default;
 
-  // The stored picture of `row`; null when it is not there.
+  // The stored picture of `row`; null when it is not there. Valid while the cache lives.
   virtual const void* find(int64_t row) const = 0;
   // Memory to make the picture of `row` in, then keep(row) to publish or drop(row) to give it back.
-  // Null when the row has no place (limit) or another thread has it.
+  // Null when the row has no place (limit) or is there already or another thread has it.
   virtual void* reserve(int64_t row) = 0;
   virtual void keep(int64_t row) = 0;
   virtual void drop(int64_t row) = 0;
@@ -43,8 +45,12 @@ class DecodedCache {
   virtual std::string description() const = 0;  // "in memory, u8, 12 of 64 rows, 3.0 MB"
 };
 
-// Bytes that a cache may take by default: a part of what is free now (memory and cgroup limit, or
-// the disk of `folder`).
+// Bytes that a cache may take by default: half of what is free now (kRam: the lesser of the
+// machine's memory and what the cgroup has left; kDisk: the disk of `folder`, cache files that lie
+// there counted as free). 0 for kOff.
 int64_t default_cache_limit(CacheTier tier, const std::filesystem::path& folder);
+
+// Whether all rows of a split have a place within `limit` bytes.
+bool cache_fits(int64_t rows, int64_t values, PixelType type, int64_t limit);
 
 }  // namespace cantilever
