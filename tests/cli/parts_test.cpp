@@ -120,17 +120,6 @@ TEST(ConfigOverrides, RefuseAKeyThatIsNotThere) {
   }
 }
 
-TEST(Cpus, QuotaOfACgroup) {
-  EXPECT_EQ(parse_cpu_max("200000 100000\n"), 2);
-  EXPECT_EQ(parse_cpu_max("150000 100000\n"), 2);
-  EXPECT_EQ(parse_cpu_max("50000 100000\n"), 1);
-  EXPECT_EQ(parse_cpu_max("max 100000\n"), 0);
-  EXPECT_EQ(parse_cpu_max(""), 0);
-  EXPECT_EQ(parse_cpu_max("200000 0"), 0);
-  EXPECT_EQ(parse_cpu_max("-1 100000"), 0);
-  EXPECT_GE(allowed_cpus(), 1);
-}
-
 TEST(Cpus, ThreadsAreThoseAskedFor) {
   const FlagTable& table = train_flag_table();
   EXPECT_EQ(thread_count(parse_flags(table, {"--threads", "3"})), 3);
