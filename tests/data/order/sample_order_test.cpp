@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <thread>
 
 #include "cantilever/base/error.h"
 #include "cantilever/data/order/sample_order.h"
@@ -52,6 +53,36 @@ TEST(SampleOrder, APositionIsAllTheState) {
   const SampleOrder resumed(100, 8, 7, true, false);
   EXPECT_EQ(resumed.batch(2, 5), straight.batch(2, 5));
   EXPECT_EQ(straight.batch(0, 1), SampleOrder(100, 8, 7, true, false).batch(0, 1));
+}
+
+TEST(SampleOrder, APermutationPreparedAheadIsTheSame) {
+  const SampleOrder straight(1000, 8, 7, true, false);
+  const SampleOrder ahead(1000, 8, 7, true, false);
+  std::vector<int64_t> rows;
+  for (int64_t epoch = 0; epoch < 5; ++epoch) {
+    std::thread helper([&] { ahead.prepare(epoch + 1); });
+    for (const int64_t index : {0, 60, 124}) {
+      ahead.batch(epoch, index, rows);
+      EXPECT_EQ(rows, straight.batch(epoch, index));
+    }
+    helper.join();
+  }
+}
+
+TEST(SampleOrder, BatchesKeepTheirMemory) {
+  const SampleOrder order(1000, 8, 7, true, false);
+  std::vector<int64_t> rows;
+  order.batch(0, 0, rows);
+  const int64_t* memory = rows.data();
+  for (int64_t epoch = 0; epoch < 3; ++epoch) {
+    order.batch(epoch, 124, rows);
+    EXPECT_EQ(rows.data(), memory);
+  }
+}
+
+TEST(SampleOrder, MoreRowsThanCanBeShuffledAreRefused) {
+  EXPECT_THROW(SampleOrder(int64_t{1} << 32, 8, 7, true, false), Error);
+  EXPECT_EQ(SampleOrder(int64_t{1} << 32, 8, 7, false, false).batch(0, 1)[0], 8);
 }
 
 TEST(SampleOrder, SeedsWrapAround) {
