@@ -30,6 +30,10 @@ if(CANTILEVER_WERROR)
   target_compile_options(cantilever_warnings INTERFACE -Werror)
 endif()
 
+if(CANTILEVER_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 if(CANTILEVER_SANITIZE)
   add_compile_options(-fsanitize=${CANTILEVER_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)

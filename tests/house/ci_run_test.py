@@ -20,7 +20,8 @@ class Gate(PlantedTree):
         if corpus:
             (self.root / "shared" / "data").mkdir(parents=True, exist_ok=True)
         commands = {"test": "echo 5 passed, 0 failed, 1 skipped", "parity": "echo 2 passed, 0 failed, 0 skipped",
-                    "sanitize": "true", "lint": "true", **stages}
+                    "sanitize": "true", "fuzz": "true", "lint": "true",
+                    **stages}
         text = "".join(f"{name}:\n\t@{command}\n" for name, command in commands.items())
         self.plant("checkout/Makefile", f".PHONY: {' '.join(commands)}\n{text}")
         env = {k: v for k, v in os.environ.items() if k not in ("CANTILEVER_CORPUS", "MAKEFLAGS", "MAKELEVEL")}

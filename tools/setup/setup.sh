@@ -5,6 +5,7 @@
 #
 #   tools/setup/setup.sh          what `make build`, `make test` and `make demo` need
 #   tools/setup/setup.sh lint     the formatter
+#   tools/setup/setup.sh fuzz     that and clang with its fuzzer
 #
 # Nothing is written outside the checkout except by apt. Wheels are kept in
 # ${XDG_CACHE_HOME:-~/.cache}/cantilever/wheels when somebody has made that folder.
@@ -187,7 +188,11 @@ main() {
       lock_deps
       install_packages "$SETUP_DIR/debian-packages-lint.txt"
       ;;
-    *) die "unknown request '$1': nothing or lint" ;;
+    fuzz)
+      main build
+      install_packages "$SETUP_DIR/debian-packages-fuzz.txt"
+      ;;
+    *) die "unknown request '$1': nothing, lint or fuzz" ;;
   esac
 }
 
