@@ -49,13 +49,28 @@ int open_regular(const std::filesystem::path& path, struct stat& status) {
 
 }  // namespace
 
-MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  map(path);
+}
+
+void MappedFile::map(const std::filesystem::path& path) {
+  unmap();
+  path_ = path;
   struct stat status{};
   const Descriptor file(open_regular(path, status));
-  const auto size = static_cast<size_t>(status.st_size);
+  map_descriptor(file.get(), static_cast<size_t>(status.st_size));
+}
+
+void MappedFile::map(int descriptor, size_t size) {
+  unmap();
+  path_.clear();
+  map_descriptor(descriptor, size);
+}
+
+void MappedFile::map_descriptor(int descriptor, size_t size) {
   if (size == 0) return;
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (address == MAP_FAILED) fail("map", path, errno);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (address == MAP_FAILED) fail("map", path_, errno);
   bytes_ = {static_cast<const std::byte*>(address), size};
 }
 

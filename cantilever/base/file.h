@@ -20,6 +20,12 @@ class MappedFile {
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
 
+  // Maps another file in place of the one before.
+  void map(const std::filesystem::path& path);
+  // The same for the first `size` bytes of an open regular file, which may be closed afterwards;
+  // path() is empty then. Allocates nothing.
+  void map(int descriptor, size_t size);
+
   std::span<const std::byte> bytes() const { return bytes_; }
   std::string_view text() const {
     return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
@@ -27,6 +33,7 @@ class MappedFile {
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  void map_descriptor(int descriptor, size_t size);
   void unmap() noexcept;
 
   std::filesystem::path path_;

@@ -81,6 +81,7 @@ std::string list_columns(const std::vector<ColumnInfo>& columns) {
 
 ColumnChoice choose_columns(const std::string& file, const std::vector<ColumnInfo>& columns,
                             const TableOptions& options) {
+  if (options.seen_columns) *options.seen_columns = columns;
   ColumnChoice choice;
   choice.image = find_column(file, columns, "--image_column", options.image_column, true);
   choice.caption = find_column(file, columns, "--caption_column", options.caption_column, false);
@@ -89,10 +90,9 @@ ColumnChoice choose_columns(const std::string& file, const std::vector<ColumnInf
   CANTILEVER_CHECK(image.picture, file, ": column ", quoted(image.name), " holds ", image.type,
                    ", not pictures (a struct of bytes and path, bytes, or the path as text); ",
                    "choose another one with --image_column among ", list_columns(columns));
-  const bool list = caption.type.find("list") != std::string::npos;
   CANTILEVER_CHECK(caption.text, file, ": column ", quoted(caption.name), " holds ", caption.type,
-                   ", not texts", list ? " (lists of captions are not read yet)" : "",
-                   "; choose another one with --caption_column among ", list_columns(columns));
+                   ", not texts; choose another one with --caption_column among ",
+                   list_columns(columns));
   return choice;
 }
 

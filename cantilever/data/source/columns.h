@@ -1,10 +1,20 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace cantilever {
+
+// A column as its table has it.
+struct ColumnInfo {
+  std::string name;            // as the user must spell it
+  std::string type;            // as its format names it, for messages
+  bool text = false;           // can be a caption (a list of texts can: several captions)
+  bool picture = false;        // can be a picture (a text can, as a path)
+  bool looks_picture = false;  // is surely meant as one: by type or by name
+};
 
 // How one table is read; made by open_source from what the user asked for.
 struct TableOptions {
@@ -12,21 +22,16 @@ struct TableOptions {
   std::string caption_column;
   // Where relative picture paths start; empty: the folder of the table.
   std::filesystem::path image_root;
-  // Pictures must lie below the root: no absolute path, no way out by "..".
-  bool confine = false;
+  // The folder of the set that the table was found in; empty: the user named the table itself.
+  std::filesystem::path set_folder;
+  // Pictures must lie below the image root, else the set's folder, else the table's folder.
+  bool confine = true;
   // The table is the metadata file of an image folder: its column "file_name" is the picture
   // "image"
   // ("x_file_name" is "x"), as `datasets` names them, and pictures count as decoded by `datasets`.
   bool image_folder = false;
-};
-
-// A column as its table has it.
-struct ColumnInfo {
-  std::string name;            // as the user must spell it
-  std::string type;            // as its format names it, for messages
-  bool text = false;           // can be a caption
-  bool picture = false;        // can be a picture (a text can, as a path)
-  bool looks_picture = false;  // is surely meant as one: by type or by name
+  // Where choose_columns leaves all columns of the table, when somebody wants to know them.
+  std::shared_ptr<std::vector<ColumnInfo>> seen_columns;
 };
 
 struct ColumnChoice {

@@ -8,23 +8,15 @@
 namespace cantilever {
 namespace {
 
-// The offset behind the record that starts at `at`, with its line end; the fields go to `fields`
-// when it is not null. As pandas reads: a quote opens only at the start of a field, "" inside is
-// one quote, a record ends at \n, \r\n or \r outside quotes. `closed`: false when a quote never
-// closes.
-size_t scan_record(std::string_view text, size_t at, char delimiter, bool* closed,
-                   std::vector<std::string>* fields) {
+// The offset behind the record that starts at `at`, with its line end. Calls take(byte) for every
+// byte of a field's value and end() at the end of every field. As pandas reads: a quote opens only
+// at the start of a field, "" inside is one quote, a record ends at \n, \r\n or \r outside quotes.
+// `closed`: false when a quote never closes.
+template <class Take, class End>
+size_t scan_record(std::string_view text, size_t at, char delimiter, bool* closed, const Take& take,
+                   const End& end) {
   enum class State { kStart, kPlain, kQuoted };
   State state = State::kStart;
-  std::string field;
-  const auto end_field = [&] {
-    if (fields != nullptr) fields->push_back(std::move(field));
-    field.clear();
-    state = State::kStart;
-  };
-  const auto take = [&](char byte) {
-    if (fields != nullptr) field += byte;
-  };
   *closed = true;
   for (size_t i = at; i < text.size(); ++i) {
     const char byte = text[i];
@@ -38,9 +30,10 @@ size_t scan_record(std::string_view text, size_t at, char delimiter, bool* close
         state = State::kPlain;
       }
     } else if (byte == delimiter) {
-      end_field();
+      end();
+      state = State::kStart;
     } else if (byte == '\n' || byte == '\r') {
-      end_field();
+      end();
       return byte == '\r' && i + 1 < text.size() && text[i + 1] == '\n' ? i + 2 : i + 1;
     } else if (byte == '"' && state == State::kStart) {
       state = State::kQuoted;
@@ -50,8 +43,23 @@ size_t scan_record(std::string_view text, size_t at, char delimiter, bool* close
     }
   }
   *closed = state != State::kQuoted;
-  end_field();
+  end();
   return text.size();
+}
+
+size_t skip_record(std::string_view text, size_t at, char delimiter, bool* closed) {
+  return scan_record(text, at, delimiter, closed, [](char) {}, [] {});
+}
+
+const char* delimiter_name(char delimiter) {
+  return delimiter == '\t' ? "tab" : delimiter == '|' ? "|" : "comma";
+}
+
+// Tables with bars have a blank behind each ("name| number| text").
+void trim_blanks(std::string& field) {
+  const size_t first = std::min(field.find_first_not_of(' '), field.size());
+  field.erase(0, first);
+  field.erase(field.find_last_not_of(' ') + 1);
 }
 
 bool is_blank_line(std::string_view record) {
@@ -66,7 +74,7 @@ class CsvSource final : public RecordSource {
     size_t at = check_text_file(text, file_);
     while (at < text.size()) {
       bool closed = true;
-      const size_t end = scan_record(text, at, delimiter_, &closed, nullptr);
+      const size_t end = skip_record(text, at, delimiter_, &closed);
       CANTILEVER_CHECK(closed, file_, ", line ", line_number(text, at),
                        ": a quote that opens in the record starting here is never closed");
       if (!is_blank_line(text.substr(at, end - at))) records_.push_back({at, end});
@@ -80,22 +88,37 @@ class CsvSource final : public RecordSource {
   int64_t size() const override { return static_cast<int64_t>(records_.size()); }
 
   std::string description() const override {
-    return concat(file_, " (", size(), " rows, ", delimiter_ == '\t' ? "TSV" : "CSV",
+    return concat(file_, " (", size(), " rows, ",
+                  delimiter_ == '\t'  ? "TSV"
+                  : delimiter_ == '|' ? "CSV with bars"
+                                      : "CSV",
                   ", pictures in ", quoted(options_.image_column), ", captions in ",
                   quoted(options_.caption_column), ")");
   }
 
  protected:
-  Record read_record(int64_t row) const override {
-    std::vector<std::string> fields = split(row);
-    Record record;
-    record.caption = fields[choice_.caption];
-    record.image_path = std::move(fields[choice_.image]);
-    record.image_kind = path_kind(options_);
-    return record;
+  void read_texts(int64_t row, uint64_t, Texts& texts) const override {
+    const std::string_view text = records_[static_cast<size_t>(row)].of(mapped_.text());
+    texts.kind = path_kind(options_);
+    if (texts.caption != nullptr) texts.caption->clear();
+    if (texts.picture != nullptr) texts.picture->clear();
+    size_t field = 0;
+    bool closed = true;
+    scan_record(
+        text, 0, delimiter_, &closed,
+        [&](char byte) {
+          if (field == choice_.caption && texts.caption != nullptr) *texts.caption += byte;
+          if (field == choice_.image && texts.picture != nullptr) *texts.picture += byte;
+        },
+        [&] { ++field; });
+    CANTILEVER_CHECK(field == column_count_, place(row), ": the row has ", field,
+                     " fields, the header ", column_count_, "; a field that contains a ",
+                     delimiter_name(delimiter_), " must stand in double quotes");
+    if (delimiter_ == '|') {
+      if (texts.caption != nullptr) trim_blanks(*texts.caption);
+      if (texts.picture != nullptr) trim_blanks(*texts.picture);
+    }
   }
-
-  std::string record_caption(int64_t row) const override { return split(row)[choice_.caption]; }
 
   std::string place(int64_t row) const override {
     return concat(file_, ", line ",
@@ -105,8 +128,12 @@ class CsvSource final : public RecordSource {
  private:
   void read_header() {
     bool closed = true;
-    std::vector<std::string> names;
-    scan_record(mapped_.text(), records_.front().begin, delimiter_, &closed, &names);
+    std::vector<std::string> names(1);
+    scan_record(
+        records_.front().of(mapped_.text()), 0, delimiter_, &closed,
+        [&](char byte) { names.back() += byte; }, [&] { names.emplace_back(); });
+    names.pop_back();
+    if (delimiter_ == '|') std::for_each(names.begin(), names.end(), trim_blanks);
     records_.erase(records_.begin());
     std::vector<ColumnInfo> columns;
     for (const std::string& stored : names) {
@@ -121,17 +148,6 @@ class CsvSource final : public RecordSource {
     column_count_ = columns.size();
   }
 
-  std::vector<std::string> split(int64_t row) const {
-    const std::string_view text = records_[static_cast<size_t>(row)].of(mapped_.text());
-    bool closed = true;
-    std::vector<std::string> fields;
-    scan_record(text, 0, delimiter_, &closed, &fields);
-    CANTILEVER_CHECK(fields.size() == column_count_, place(row), ": the row has ", fields.size(),
-                     " fields, the header ", column_count_, "; a field that contains a ",
-                     delimiter_ == '\t' ? "tab" : "comma", " must stand in double quotes");
-    return fields;
-  }
-
   MappedFile mapped_;
   char delimiter_;
   std::vector<Span> records_;
@@ -141,8 +157,8 @@ class CsvSource final : public RecordSource {
 
 }  // namespace
 
-std::shared_ptr<ExampleSource> open_csv(const std::filesystem::path& path,
-                                        const TableOptions& options, char delimiter) {
+std::shared_ptr<RecordSource> open_csv(const std::filesystem::path& path,
+                                       const TableOptions& options, char delimiter) {
   return std::make_shared<CsvSource>(path, options, delimiter);
 }
 

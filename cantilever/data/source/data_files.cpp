@@ -165,7 +165,7 @@ SplitFiles choose_tables(const fs::path& folder, const std::string& name,
   }
   size_t most = 0;  // the format with the most files, in a draw the first of these
   for (const FileKind kind :
-       {FileKind::kParquet, FileKind::kJson, FileKind::kCsv, FileKind::kTsv}) {
+       {FileKind::kParquet, FileKind::kArrow, FileKind::kJson, FileKind::kCsv, FileKind::kTsv}) {
     if (tables[kind].size() > most) {
       most = tables[kind].size();
       split.tables = tables[kind];
@@ -207,6 +207,7 @@ FileKind file_kind(const fs::path& path) {
   if (one_of(extension, kJson)) return FileKind::kJson;
   if (extension == ".csv") return FileKind::kCsv;
   if (extension == ".tsv") return FileKind::kTsv;
+  if (extension == ".arrow") return FileKind::kArrow;
   if (one_of(extension, kPictures)) return FileKind::kPicture;
   if (!unread_format(path).empty()) return FileKind::kUnread;
   if (extension == ".txt") {

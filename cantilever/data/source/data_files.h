@@ -7,7 +7,7 @@
 
 namespace cantilever {
 
-enum class FileKind { kParquet, kJson, kCsv, kTsv, kPicture, kUnread, kOther };
+enum class FileKind { kParquet, kJson, kCsv, kTsv, kArrow, kPicture, kUnread, kOther };
 
 // By extension; a .txt whose first line has a comma or tab counts as a table.
 FileKind file_kind(const std::filesystem::path& path);

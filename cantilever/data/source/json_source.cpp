@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
 #include "cantilever/base/error.h"
 #include "cantilever/base/file.h"
+#include "cantilever/data/source/json_fields.h"
 #include "cantilever/data/source/json_records.h"
 #include "cantilever/data/source/record_source.h"
 #include "cantilever/io/json.h"
@@ -20,7 +22,11 @@ std::string type_name(const Json& value) {
   if (value.is_number()) return "int";
   if (value.is_boolean()) return "bool";
   if (value.is_null()) return "null";
-  if (value.is_array()) return "list";
+  if (value.is_array()) {
+    const bool texts =
+        std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_string(); });
+    return texts ? "list of strings" : "list";
+  }
   return value.contains("bytes") || value.contains("path") ? "struct of bytes and path" : "struct";
 }
 
@@ -42,22 +48,38 @@ class JsonSource final : public RecordSource {
   }
 
  protected:
-  Record read_record(int64_t row) const override {
-    const Json object = parse(row);
-    Record record;
-    record.caption = text_of(object, caption_key_, options_.caption_column, row);
-    const auto image = object.find(image_key_);
-    if (image != object.end() && image->is_object()) {
-      read_struct(*image, row, record);
-    } else {
-      record.image_path = text_of(object, image_key_, options_.image_column, row);
-      record.image_kind = path_kind(options_);
+  // By the quick way where the row is as most are, else by the library, whose errors say more.
+  void read_texts(int64_t row, uint64_t draw, Texts& texts) const override {
+    std::array<JsonField, 2> fields;
+    const auto usable = [](const JsonField& field, bool list) {
+      return field.kind == JsonField::Kind::kString ||
+             (list && field.kind == JsonField::Kind::kStrings && field.count > 0);
+    };
+    texts.kind = path_kind(options_);
+    if (!find_fields(row, fields) || (texts.picture != nullptr && !usable(fields[0], false)) ||
+        (texts.caption != nullptr && !usable(fields[1], true))) {
+      read_slowly(row, draw, texts);
+      return;
     }
-    return record;
+    if (texts.picture != nullptr) unescape_json_string(fields[0].text, *texts.picture);
+    if (texts.caption == nullptr) return;
+    std::string_view caption = fields[1].text;
+    if (fields[1].kind == JsonField::Kind::kStrings) {
+      caption = json_string_at(caption, draw % fields[1].count);
+    }
+    unescape_json_string(caption, *texts.caption);
   }
 
-  std::string record_caption(int64_t row) const override {
-    return text_of(parse(row), caption_key_, options_.caption_column, row);
+  int64_t count_captions(int64_t row) const override {
+    std::array<JsonField, 2> fields;
+    if (find_fields(row, fields) && fields[1].kind != JsonField::Kind::kOther) {
+      return fields[1].kind == JsonField::Kind::kStrings ? static_cast<int64_t>(fields[1].count)
+                                                         : 1;
+    }
+    const Json object = parse(row);
+    const auto caption = object.find(caption_key_);
+    const bool list = caption != object.end() && caption->is_array();
+    return list ? static_cast<int64_t>(caption->size()) : 1;
   }
 
   std::string place(int64_t row) const override {
@@ -67,6 +89,39 @@ class JsonSource final : public RecordSource {
   }
 
  private:
+  bool find_fields(int64_t row, std::span<JsonField> fields) const {
+    const std::array<std::string_view, 2> keys = {image_key_, caption_key_};
+    return find_json_fields(records_[static_cast<size_t>(row)].of(mapped_.text()), keys, fields);
+  }
+
+  void read_slowly(int64_t row, uint64_t draw, Texts& texts) const {
+    const Json object = parse(row);
+    if (texts.caption != nullptr) *texts.caption = caption_of(object, draw, row);
+    if (texts.picture == nullptr) return;
+    const auto image = object.find(image_key_);
+    if (image != object.end() && image->is_object()) {
+      *texts.picture = path_of_struct(*image, row);
+      texts.kind = ImageKind::kBytes;
+    } else {
+      *texts.picture = text_of(object, image_key_, options_.image_column, row);
+    }
+  }
+
+  std::string caption_of(const Json& object, uint64_t draw, int64_t row) const {
+    const std::string& column = options_.caption_column;
+    const auto found = object.find(caption_key_);
+    if (found == object.end() || !found->is_array()) {
+      return text_of(object, caption_key_, column, row);
+    }
+    CANTILEVER_CHECK(!found->empty(), place(row), ": ", quoted(column), " is an empty list");
+    const size_t index = draw % found->size();
+    const Json& item = (*found)[index];
+    CANTILEVER_CHECK(item.is_string(), place(row), ": caption ", index, " in the list ",
+                     quoted(column), " is ", item.is_null() ? "null" : "a " + type_name(item),
+                     ", not a text");
+    return item.get<std::string>();
+  }
+
   Json parse(int64_t row) const {
     const std::string_view text = records_[static_cast<size_t>(row)].of(mapped_.text());
     Json value;
@@ -86,19 +141,17 @@ class JsonSource final : public RecordSource {
     const auto found = object.find(key);
     CANTILEVER_CHECK(found != object.end(), place(row), ": the row has no ", quoted(column));
     CANTILEVER_CHECK(found->is_string(), place(row), ": ", quoted(column), " is ",
-                     found->is_null() ? "null" : concat("a ", type_name(*found)), ", not a text",
-                     found->is_array() ? " (lists of captions are not read yet)" : "");
+                     found->is_null() ? "null" : concat("a ", type_name(*found)), ", not a text");
     return found->get<std::string>();
   }
 
   // {"bytes": null, "path": "..."}, as `datasets` has a picture.
-  void read_struct(const Json& image, int64_t row, Record& record) const {
+  std::string path_of_struct(const Json& image, int64_t row) const {
     const auto bytes = image.find("bytes");
     CANTILEVER_CHECK(bytes == image.end() || bytes->is_null(), place(row),
                      ": the picture's 'bytes' are a JSON ", type_name(*bytes),
                      ", which cannot hold bytes; give a path, or use Parquet");
-    record.image_path = text_of(image, "path", "path", row);
-    record.image_kind = ImageKind::kBytes;
+    return text_of(image, "path", "path", row);
   }
 
   void find_columns() {
@@ -137,7 +190,7 @@ class JsonSource final : public RecordSource {
     }
     const bool only_null = types.size() == 1 && types.contains("null");
     const bool is_struct = types.contains("struct of bytes and path");
-    column.text = types.contains("string") || only_null;
+    column.text = types.contains("string") || types.contains("list of strings") || only_null;
     column.picture = types.contains("string") || is_struct || only_null;
     column.looks_picture =
         is_struct || column.name != key || (types.contains("string") && named_like_picture(key));
@@ -152,8 +205,8 @@ class JsonSource final : public RecordSource {
 
 }  // namespace
 
-std::shared_ptr<ExampleSource> open_json(const std::filesystem::path& path,
-                                         const TableOptions& options) {
+std::shared_ptr<RecordSource> open_json(const std::filesystem::path& path,
+                                        const TableOptions& options) {
   return std::make_shared<JsonSource>(path, options);
 }
 

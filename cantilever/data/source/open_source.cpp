@@ -27,12 +27,14 @@ namespace {
 namespace fs = std::filesystem;
 using Splits = std::map<std::string, std::shared_ptr<ExampleSource>>;
 
-TableOptions table_options(const SourceOptions& options, bool confine, bool image_folder) {
+TableOptions table_options(const SourceOptions& options, const fs::path& set_folder,
+                           bool image_folder) {
   TableOptions table;
   table.image_column = options.image_column;
   table.caption_column = options.caption_column;
   table.image_root = options.image_root;
-  table.confine = confine && options.image_root.empty();
+  table.set_folder = set_folder;
+  table.confine = !options.allow_outside_paths;
   table.image_folder = image_folder;
   return table;
 }
@@ -109,7 +111,7 @@ Splits open_set(const SourceOptions& options) {
   Splits splits;
   for (const SplitFiles& split : find_data_files(folder, false)) {
     splits[split.name] = open_tables_checked(
-        split.tables, table_options(options, /*confine=*/true, split.image_folder));
+        split.tables, table_options(options, options.dataset_name, split.image_folder));
   }
   return splits;
 }
@@ -184,13 +186,11 @@ std::shared_ptr<ExampleSource> open_source(const std::filesystem::path& path,
   std::error_code ignored;
   CANTILEVER_CHECK(fs::exists(path, ignored), path.string(), ": there is no such file or folder");
   if (!fs::is_directory(path, ignored)) {
-    // A file that the user named may point anywhere, as it may for the reference; a metadata file
-    // of an image folder stays one.
-    return open_tables_checked({path}, table_options(options, false, is_metadata_file(path)));
+    return open_tables_checked({path}, table_options(options, "", is_metadata_file(path)));
   }
   const std::vector<SplitFiles> found = find_data_files(path, /*one_split=*/true);
   return open_tables_checked(found.front().tables,
-                             table_options(options, true, found.front().image_folder));
+                             table_options(options, path, found.front().image_folder));
 }
 
 }  // namespace cantilever

@@ -8,26 +8,44 @@
 namespace cantilever {
 
 RecordSource::RecordSource(const std::filesystem::path& file, const TableOptions& options)
-    : file_(file.string()),
-      options_(options),
-      pictures_(picture_root(file, options), options.confine) {}
+    : RecordSource(file, options, {picture_root(file, options)}) {}
+
+RecordSource::RecordSource(const std::filesystem::path& file, const TableOptions& options,
+                           std::vector<PictureRoot> roots)
+    : file_(file.string()), options_(options), pictures_(std::move(roots), options.confine) {}
 
 void RecordSource::check_row(int64_t row) const {
   CANTILEVER_CHECK(row >= 0 && row < size(), file_, ": there is no row ", row, ", only ", size());
 }
 
-void RecordSource::read(int64_t row, uint64_t, Example& example) const {
+void RecordSource::read(int64_t row, uint64_t draw, Example& example) const {
   check_row(row);
-  Record record = read_record(row);
   example.row = row;
-  example.caption = std::move(record.caption);
-  example.image_kind = record.image_kind;
-  pictures_.load(record.image_path, [&] { return place(row); }, example);
+  Texts texts{.caption = &example.caption, .picture = &example.image_path};
+  read_texts(row, draw, texts);
+  example.image_kind = texts.kind;
+  pictures_.load(example.image_path, [&] { return place(row); }, example);
 }
 
-void RecordSource::read_caption(int64_t row, uint64_t, std::string& caption) const {
+void RecordSource::read_caption(int64_t row, uint64_t draw, std::string& caption) const {
   check_row(row);
-  caption = record_caption(row);
+  Texts texts{.caption = &caption};
+  read_texts(row, draw, texts);
+}
+
+void RecordSource::read_picture_path(int64_t row, std::string& path) const {
+  check_row(row);
+  Texts texts{.picture = &path};
+  read_texts(row, 0, texts);
+}
+
+int64_t RecordSource::caption_count(int64_t row) const {
+  check_row(row);
+  return count_captions(row);
+}
+
+int64_t RecordSource::count_captions(int64_t) const {
+  return 1;
 }
 
 uint64_t RecordSource::fingerprint() const {
@@ -36,12 +54,6 @@ uint64_t RecordSource::fingerprint() const {
 
 ImageKind path_kind(const TableOptions& options) {
   return options.image_folder ? ImageKind::kImageFeature : ImageKind::kPath;
-}
-
-std::filesystem::path picture_root(const std::filesystem::path& file, const TableOptions& options) {
-  if (!options.image_root.empty()) return options.image_root;
-  const std::filesystem::path folder = file.parent_path();
-  return folder.empty() ? std::filesystem::path(".") : folder;
 }
 
 int64_t line_number(std::string_view text, size_t offset) {

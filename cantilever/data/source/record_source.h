@@ -6,27 +6,33 @@
 
 namespace cantilever {
 
-// What a text format has in one row: the caption and a picture by its path.
-struct Record {
-  std::string caption;
-  std::string image_path;
-  ImageKind image_kind = ImageKind::kPath;
-};
-
-// Rows of a text format; subclasses read records, this class brings the pictures.
+// Rows of a text format; subclasses read the texts of a record, this class brings the pictures.
 class RecordSource : public ExampleSource {
  public:
   RecordSource(const std::filesystem::path& file, const TableOptions& options);
+  // With pictures in one of several folders.
+  RecordSource(const std::filesystem::path& file, const TableOptions& options,
+               std::vector<PictureRoot> roots);
 
   void read(int64_t row, uint64_t draw, Example& example) const final;
   void read_caption(int64_t row, uint64_t draw, std::string& caption) const final;
+  int64_t caption_count(int64_t row) const final;
   uint64_t fingerprint() const override;
-
   std::string place(int64_t row) const override = 0;
 
+  // The picture's path as stored, into `path`.
+  void read_picture_path(int64_t row, std::string& path) const;
+
  protected:
-  virtual Record read_record(int64_t row) const = 0;
-  virtual std::string record_caption(int64_t row) const = 0;
+  // Set what is not null: caption number `draw` modulo their count, the picture's path as stored,
+  // and what kind of picture that makes. The strings keep their memory.
+  struct Texts {
+    std::string* caption = nullptr;
+    std::string* picture = nullptr;
+    ImageKind kind = ImageKind::kPath;
+  };
+  virtual void read_texts(int64_t row, uint64_t draw, Texts& texts) const = 0;
+  virtual int64_t count_captions(int64_t row) const;
 
   std::string file_;  // path, for messages
   TableOptions options_;
@@ -40,9 +46,6 @@ class RecordSource : public ExampleSource {
 // A path of a picture in a table of texts: what kind of picture it makes.
 ImageKind path_kind(const TableOptions& options);
 
-// The folder where the pictures of a table start.
-std::filesystem::path picture_root(const std::filesystem::path& file, const TableOptions& options);
-
 // 1-based number of the line that `offset` stands in.
 int64_t line_number(std::string_view text, size_t offset);
 
@@ -51,9 +54,9 @@ int64_t line_number(std::string_view text, size_t offset);
 size_t check_text_file(std::string_view text, const std::string& file);
 
 // Row sources of one file each. Throw Error as open_source says.
-std::shared_ptr<ExampleSource> open_json(const std::filesystem::path& path,
-                                         const TableOptions& options);
-std::shared_ptr<ExampleSource> open_csv(const std::filesystem::path& path,
-                                        const TableOptions& options, char delimiter);
+std::shared_ptr<RecordSource> open_json(const std::filesystem::path& path,
+                                        const TableOptions& options);
+std::shared_ptr<RecordSource> open_csv(const std::filesystem::path& path,
+                                       const TableOptions& options, char delimiter);
 
 }  // namespace cantilever
