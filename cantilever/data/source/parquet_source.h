@@ -8,7 +8,7 @@
 
 namespace cantilever {
 
-// Decoded columns of row groups, shared by the shards of a set.
+// Decoded pages, shared by the shards of a set.
 class ParquetCache;
 std::shared_ptr<ParquetCache> make_parquet_cache();
 
