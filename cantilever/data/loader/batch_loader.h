@@ -34,6 +34,8 @@ struct BadSample {
   std::string reason;
 };
 
+class DeviceDecoder;
+
 // num_workers: threads that a controller adds and parks by what the consumer waits, within the CPUs
 // that affinity and cgroup quota allow.
 inline constexpr int kAutoWorkers = -1;
@@ -55,9 +57,12 @@ struct LoaderOptions {
   OnBadSample on_bad_sample = OnBadSample::kFail;
   bool random_captions =
       false;  // of rows with several: drawn by (seed, epoch, row), else the first
-  AugmentationOptions augmentation;  // drawn by (seed, epoch, row)
-  DecodedCacheOptions cache;         // not together with augmentation
-  bool device_decode = false;  // pictures go through a DeviceDecoder, those it cannot take do not
+  AugmentationOptions augmentation;                 // drawn by (seed, epoch, row)
+  DecodedCacheOptions cache;                        // not together with augmentation
+  int64_t caption_cache_bytes = int64_t{64} << 20;  // of token ids kept; 0: none
+  bool device_decode = false;  // pictures go through a DeviceDecoder, those it cannot take do not;
+                               // not together with augmentation or cache
+  std::shared_ptr<DeviceDecoder> device;  // of device_decode; null: open_device_decoder("cpu")
 };
 
 // What a loader has done since it was made. Seconds are added over all threads.
@@ -70,7 +75,9 @@ struct LoaderStatistics {
   double decode_seconds = 0;
   double transform_seconds = 0;  // resize, crop, normalise, augmentation, copies out of the cache
   double tokenize_seconds = 0;
+  double device_seconds = 0;       // in DeviceDecoder::decode
   int64_t cache_hits = 0;          // pictures
+  int64_t caption_hits = 0;        // captions whose ids were there
   int64_t bad_rows = 0;            // replaced, each row once
   int64_t device_images = 0;       // device_decode: decoded there,
   int64_t device_unsupported = 0;  // of a kind it does not take,
@@ -78,23 +85,34 @@ struct LoaderStatistics {
   int threads = 0;                 // working now; 0: in the calling thread
   // "decode" or the like: the stage with most seconds.
   std::string slowest_stage() const;
+  // Of the time since the first next(), the part that the consumer waited: 0 to 1.
+  double wait_share() const;
 };
 
 // Batches in order from (epoch, index) on, the same bytes for any number of threads. A bad row
 // under kSkip is replaced by the next usable row after it (cyclic, by row number), so batch sizes
-// stay equal and a resumed run sees the same. Destructor stops the threads within one sample.
+// stay equal and a resumed run sees the same.
+//
+// One thread at a time calls the functions; statistics() may be called by any. The destructor
+// returns within a second: a thread that sits in a read of the source longer is left behind with
+// what it needs, and ends when the read does.
 class BatchLoader {
  public:
+  // Without a tokenizer (null) batches hold pictures only: L is 0 and captions are not read.
+  // Throws Error: a size or a combination of options that is not possible, no room for the cache.
   BatchLoader(std::shared_ptr<const ExampleSource> source,
               std::shared_ptr<const Tokenizer> tokenizer, const LoaderOptions& options);
   ~BatchLoader();
 
   int64_t batches_per_epoch() const;
-  // Starts (again) at a position; epochs run on without end.
+  // Starts (again) at a position; epochs run on without end. Waits for samples in work.
   void seek(int64_t epoch, int64_t index);
   // The next batch; the reference stays valid until the following call. Throws the Error of a bad
   // sample (kFail) with row, file and reason when its batch is due.
   const Batch& next();
+  // Gives up the batches made ahead and lets the threads sleep until next() or seek(), which make
+  // them anew: next() goes on where it would have. Ends the validity of the last batch.
+  void pause();
 
   LoaderStatistics statistics() const;
   double wait_seconds() const;  // time next() has spent waiting or working
@@ -103,7 +121,7 @@ class BatchLoader {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace cantilever

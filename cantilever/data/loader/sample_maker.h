@@ -1,12 +1,16 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
-#include <optional>
+#include <memory>
+#include <shared_mutex>
 #include <span>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "cantilever/data/loader/batch_loader.h"
+#include "cantilever/data/loader/caption_cache.h"
+#include "cantilever/data/loader/device_batch.h"
 
 namespace cantilever {
 
@@ -19,28 +23,70 @@ struct SamplePlace {
   int64_t* row = nullptr;
 };
 
-// Turns rows into samples. One object serves all threads; each brings its own scratch.
+// One sample to make.
+struct SampleTask {
+  int64_t row = 0;
+  int64_t epoch = 0;
+  SamplePlace place;
+  int64_t number = 0;             // in its batch
+  DeviceBatch* device = nullptr;  // null: the picture is made here
+};
+
+// What a thread keeps from sample to sample, so that none allocates.
+struct SampleMemory {
+  explicit SampleMemory(StageCounters& own) : counters(own) {}
+
+  TransformScratch transform;
+  Example example;
+  std::string caption;
+  std::vector<std::byte> picture;  // finished, of the cache's type, when the cache has no room
+  StageCounters& counters;
+};
+
+// Turns rows into samples. One object serves all threads; each brings its own memory.
 class SampleMaker {
  public:
+  // Throws Error: a combination of options that is not possible, no room for the cache.
   SampleMaker(std::shared_ptr<const ExampleSource> source,
               std::shared_ptr<const Tokenizer> tokenizer, const LoaderOptions& options);
 
-  // Fills `place` with `row`. A bad row throws Error (kFail), or the next usable row takes its
-  // place and every row passed over is appended to `bad` (kSkip; Error when no row is usable). Once
-  // `stop` is set the search ends with `place` unfinished.
-  void make(int64_t row, const SamplePlace& place, TransformScratch& scratch,
-            const std::atomic<bool>& stop, std::vector<BadSample>& bad) const;
+  // Fills the task's place with its row. A bad row throws Error (kFail), or the next usable row
+  // takes its place and every row passed over is appended to `bad` (kSkip; Error when no row is
+  // usable). With a device the pixels may be missing still: the picture lies in the device's batch.
+  // Once `stop` is set the search ends with the place unfinished.
+  void make(const SampleTask& task, SampleMemory& memory, const std::atomic<bool>& stop,
+            std::vector<int64_t>& bad) const;
+
+  // Why a row that make() passed over is bad.
+  std::string reason(int64_t row) const;
+  // Null without device_decode.
+  DeviceDecoder* device() const { return options_.device.get(); }
+  bool has_text() const { return tokenizer_ != nullptr; }
 
  private:
-  void make_usable(int64_t row, const SamplePlace& place, TransformScratch& scratch) const;
-  // The reason when the row is known to be bad.
-  std::optional<std::string> known_bad(int64_t row) const;
+  void make_usable(int64_t row, const SampleTask& task, SampleMemory& memory) const;
+  bool find_caption(int64_t row, uint64_t draw, const SamplePlace& place,
+                    SampleMemory& memory) const;
+  void tokenise(int64_t row, uint64_t draw, const std::string& caption, const SamplePlace& place,
+                SampleMemory& memory) const;
+  uint64_t caption_draw(int64_t row, int64_t epoch) const;
+  uint64_t caption_number(int64_t row, uint64_t draw) const;
+  bool find_picture(int64_t row, const SamplePlace& place, SampleMemory& memory) const;
+  void make_picture(int64_t row, const SampleTask& task, SampleMemory& memory) const;
+  void make_cached_picture(int64_t row, const DeviceJob& job, const SamplePlace& place,
+                           SampleMemory& memory, PictureTimes& times) const;
+  bool known_bad(int64_t row) const;
+  void remember_bad(int64_t row, const std::string& reason) const;
+  std::string name_of(int64_t row, bool read, const Example& example) const;
 
   std::shared_ptr<const ExampleSource> source_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   LoaderOptions options_;
+  std::unique_ptr<DecodedCache> cache_;     // null: off
+  std::unique_ptr<CaptionCache> captions_;  // null: off
   // A bad row is bad in every epoch: what was found once is not decoded again.
-  mutable std::mutex mutex_;
+  mutable std::atomic<bool> any_bad_{false};
+  mutable std::shared_mutex bad_mutex_;
   mutable std::unordered_map<int64_t, std::string> bad_;
 };
 

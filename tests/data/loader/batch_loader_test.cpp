@@ -3,14 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
-#include <set>
 #include <thread>
 
 #include "cantilever/base/error.h"
-#include "cantilever/data/image/png_writer.h"
-#include "cantilever/data/text/bpe_trainer.h"
+#include "tests/data/loader/support.h"
 
 namespace cantilever {
 namespace {
@@ -19,92 +16,12 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Rows made here: row r is a picture of its own colours with the caption "picture number r".
-class MadeSource final : public ExampleSource {
- public:
-  explicit MadeSource(int64_t rows) : rows_(rows) {
-    for (int64_t row = 0; row < rows; ++row) pictures_.push_back(make_picture(row));
-  }
-
-  int64_t size() const override { return rows_; }
-  void read_caption(int64_t row, uint64_t, std::string& caption) const override {
-    caption = concat("picture number ", row);
-  }
-  std::string description() const override { return concat("made (", rows_, " rows)"); }
-  uint64_t fingerprint() const override { return 1; }
-
-  void read(int64_t row, uint64_t, Example& example) const override {
-    ++reads;
-    if (delay.count() > 0) std::this_thread::sleep_for(delay * (1 + row % 3));
-    if (missing.contains(row)) throw_error(concat("made.jsonl, line ", row + 1, ": gone"));
-    if (strange.contains(row)) throw std::runtime_error("strange");
-    example.row = row;
-    read_caption(row, 0, example.caption);
-    example.image_kind = kind;
-    example.image_path = concat("p", row, ".png");
-    example.encoded = pictures_[static_cast<size_t>(row)];
-    if (broken.contains(row)) example.encoded = example.encoded.first(20);
-  }
-
-  std::set<int64_t> missing, broken, strange;
-  ImageKind kind = ImageKind::kBytes;
-  std::chrono::milliseconds delay{0};
-  mutable std::atomic<int> reads{0};
-
- private:
-  static std::vector<std::byte> make_picture(int64_t row) {
-    const int width = 20 + static_cast<int>(row % 7);
-    const int height = 15 + static_cast<int>(row % 5);
-    std::vector<uint8_t> pixels(static_cast<size_t>(width * height * 3));
-    for (size_t i = 0; i < pixels.size(); ++i) {
-      pixels[i] = static_cast<uint8_t>(i * 7 + static_cast<size_t>(row) * 31);
-    }
-    return encode_png({pixels.data(), width, height});
-  }
-
-  int64_t rows_;
-  std::vector<std::vector<std::byte>> pictures_;
-};
-
-std::shared_ptr<const Tokenizer> tokenizer() {
-  static const std::shared_ptr<const Tokenizer> kTokenizer = [] {
-    int given = 0;
-    return train_tokenizer(
-        [&]() -> std::optional<std::string> {
-          return given < 50 ? std::optional(concat("picture number ", given++)) : std::nullopt;
-        },
-        300);
-  }();
-  return kTokenizer;
-}
-
-LoaderOptions loader_options(int workers) {
-  LoaderOptions options;
-  options.batch_size = 4;
-  options.max_seq_length = 12;
-  options.num_workers = workers;
-  options.transform.side = 16;
-  return options;
-}
-
-// Everything that a batch holds, to compare two.
-struct Copy {
-  int64_t epoch, index, size;
-  std::vector<float> pixels;
-  std::vector<int64_t> ids, mask, lengths, rows;
-  bool operator==(const Copy&) const = default;
-};
-
-Copy copy_of(const Batch& batch) {
-  return {batch.epoch,     batch.index,          batch.size,    batch.pixel_values,
-          batch.input_ids, batch.attention_mask, batch.lengths, batch.rows};
-}
-
-std::vector<Copy> take(BatchLoader& loader, int count) {
-  std::vector<Copy> batches;
-  for (int i = 0; i < count; ++i) batches.push_back(copy_of(loader.next()));
-  return batches;
-}
+using test::Copy;
+using test::copy_of;
+using test::loader_options;
+using test::MadeSource;
+using test::take;
+using test::tokenizer;
 
 TEST(BatchLoader, BatchesHoldTheRowsOfTheOrder) {
   const auto source = std::make_shared<MadeSource>(10);
@@ -356,7 +273,7 @@ TEST(BatchLoader, ImpossibleSettingsAreNamed) {
   EXPECT_THROW(loader.next(), Error);
   options.batch_size = 0;
   EXPECT_THROW(BatchLoader(source, tokenizer(), options), Error);
-  options = loader_options(-1);
+  options = loader_options(-2);
   EXPECT_THROW(BatchLoader(source, tokenizer(), options), Error);
   options = loader_options(0);
   options.max_seq_length = 1;
