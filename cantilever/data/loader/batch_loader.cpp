@@ -215,9 +215,10 @@ struct BatchLoader::State {
     StageCounters::add(images, delivered.size());
     StageCounters::add(batches, int64_t{1});
     if (options.num_workers == kAutoWorkers) steer(delivered.size(), waited);
-    if (!delivered.any_bad()) return;
+    if (!delivered.any_passed()) return;
     for (int64_t i = 0; i < delivered.size(); ++i) {
-      for (const int64_t row : delivered.bad(i)) {
+      for (int64_t step = 0; step < delivered.passed(i); ++step) {
+        const int64_t row = (delivered.wanted_row(i) + step) % source->size();
         if (reported_rows.insert(row).second) reported.push_back({row, maker.reason(row)});
       }
     }

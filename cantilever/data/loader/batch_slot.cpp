@@ -21,15 +21,10 @@ void BatchSlot::prepare(int64_t epoch, int64_t index, const SampleOrder& order,
   batch_.attention_mask.resize(count * length);
   batch_.lengths.resize(count);
   batch_.rows.resize(count);
-  // These two only grow: what a sample passed over keeps its memory.
-  if (bad_.size() < count) bad_.resize(count);
-  if (errors_.size() < count) errors_.resize(count);
-  if (any_bad()) {
-    for (std::vector<int64_t>& rows : bad_) rows.clear();
-  }
-  std::fill(errors_.begin(), errors_.end(), nullptr);
+  passed_.assign(count, 0);
+  errors_.assign(count, nullptr);
   device_error_ = nullptr;
-  any_bad_ = false;
+  any_passed_ = false;
   any_error_ = false;
   device_.clear();
   fetched = 0;
@@ -49,12 +44,12 @@ void BatchSlot::make(int64_t i, DeviceBatch* device, const SampleMaker& maker, S
                      const std::atomic<bool>& stop) {
   const auto at = static_cast<size_t>(i);
   try {
-    maker.make({rows_[at], batch_.epoch, place(at), i, device}, memory, stop, bad_[at]);
+    passed_[at] = maker.make({rows_[at], batch_.epoch, place(at), i, device}, memory, stop);
+    if (passed_[at] > 0) any_passed_ = true;
   } catch (...) {
     errors_[at] = std::current_exception();
     any_error_ = true;
   }
-  if (!bad_[at].empty()) any_bad_ = true;
 }
 
 void BatchSlot::make(int64_t i, const SampleMaker& maker, SampleMemory& memory,
@@ -75,8 +70,6 @@ void BatchSlot::run_device(DeviceDecoder& device, std::vector<int64_t>& rest,
 
 void BatchSlot::make_again(int64_t i, const SampleMaker& maker, SampleMemory& memory,
                            const std::atomic<bool>& stop) {
-  // The search for a usable row starts again, and passes over the same rows.
-  bad_[static_cast<size_t>(i)].clear();
   make(i, nullptr, maker, memory, stop);
 }
 

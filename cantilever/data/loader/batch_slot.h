@@ -29,10 +29,11 @@ class BatchSlot {
 
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
   const Batch& batch() const { return batch_; }
-  // Bad rows that sample `i` passed over.
-  const std::vector<int64_t>& bad(int64_t i) const { return bad_[static_cast<size_t>(i)]; }
-  // Whether a sample passed over a bad row.
-  bool any_bad() const { return any_bad_.load(std::memory_order_relaxed); }
+  // The row that sample `i` should have had, and how many bad ones from there on it passed over.
+  int64_t wanted_row(int64_t i) const { return rows_[static_cast<size_t>(i)]; }
+  int64_t passed(int64_t i) const { return passed_[static_cast<size_t>(i)]; }
+  // Whether any sample passed over a bad row.
+  bool any_passed() const { return any_passed_.load(std::memory_order_relaxed); }
 
   // Counters that threads meet at, on a cache line of their own. The team counts (batch_loader).
   alignas(64) std::atomic<int64_t> fetched{0};  // samples through make()
@@ -45,10 +46,10 @@ class BatchSlot {
 
   alignas(64) Batch batch_;
   std::vector<int64_t> rows_;
-  std::vector<std::vector<int64_t>> bad_;
+  std::vector<int64_t> passed_;
   std::vector<std::exception_ptr> errors_;
   std::exception_ptr device_error_;
-  std::atomic<bool> any_bad_{false};
+  std::atomic<bool> any_passed_{false};
   std::atomic<bool> any_error_{false};
   DeviceBatch device_;
 };

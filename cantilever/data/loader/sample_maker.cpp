@@ -80,27 +80,27 @@ SampleMaker::SampleMaker(std::shared_ptr<const ExampleSource> source,
   }
 }
 
-void SampleMaker::make(const SampleTask& task, SampleMemory& memory, const std::atomic<bool>& stop,
-                       std::vector<int64_t>& bad) const {
+int64_t SampleMaker::make(const SampleTask& task, SampleMemory& memory,
+                          const std::atomic<bool>& stop) const {
   if (options_.on_bad_sample == OnBadSample::kFail) {
     make_usable(task.row, task, memory);
-    return;
+    return 0;
   }
   const int64_t rows = source_->size();
-  for (int64_t step = 0; step < rows && !stop.load(std::memory_order_relaxed); ++step) {
-    const int64_t candidate = (task.row + step) % rows;
-    if (!known_bad(candidate)) {
-      try {
-        make_usable(candidate, task, memory);
-        return;
-      } catch (const Error& error) {
-        remember_bad(candidate, error.what());
-      }
+  int64_t passed = 0;
+  for (; passed < rows && !stop.load(std::memory_order_relaxed); ++passed) {
+    const int64_t candidate = (task.row + passed) % rows;
+    if (known_bad(candidate)) continue;
+    try {
+      make_usable(candidate, task, memory);
+      return passed;
+    } catch (const Error& error) {
+      remember_bad(candidate, error.what());
     }
-    bad.push_back(candidate);
   }
-  CANTILEVER_CHECK(stop.load(std::memory_order_relaxed), "none of the ", rows, " rows of ",
-                   source_->description(), " is usable; the first reason: ", reason(bad.front()));
+  CANTILEVER_CHECK(passed < rows, "none of the ", rows, " rows of ", source_->description(),
+                   " is usable; the first reason: ", reason(task.row));
+  return passed;
 }
 
 void SampleMaker::make_usable(int64_t row, const SampleTask& task, SampleMemory& memory) const {

@@ -51,11 +51,10 @@ class SampleMaker {
               std::shared_ptr<const Tokenizer> tokenizer, const LoaderOptions& options);
 
   // Fills the task's place with its row. A bad row throws Error (kFail), or the next usable row
-  // takes its place and every row passed over is appended to `bad` (kSkip; Error when no row is
-  // usable). With a device the pixels may be missing still: the picture lies in the device's batch.
-  // Once `stop` is set the search ends with the place unfinished.
-  void make(const SampleTask& task, SampleMemory& memory, const std::atomic<bool>& stop,
-            std::vector<int64_t>& bad) const;
+  // after it (cyclic) takes its place (kSkip; Error when no row is usable); returns how many rows
+  // were passed over. With a device the pixels may be missing still: the picture lies in the
+  // device's batch. Once `stop` is set the search ends with the place unfinished.
+  int64_t make(const SampleTask& task, SampleMemory& memory, const std::atomic<bool>& stop) const;
 
   // Why a row that make() passed over is bad.
   std::string reason(int64_t row) const;
