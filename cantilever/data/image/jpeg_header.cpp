@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cantilever/base/error.h"
+#include "cantilever/data/image/exif.h"
 #include "cantilever/data/image/jpeg.h"
 
 namespace cantilever {
@@ -116,11 +116,17 @@ class HeaderReader {
     if (marker == 0xe0 && body.starts_with("JFIF")) {
       CANTILEVER_CHECK(has_version, "JPEG: the JFIF segment at byte ", start, " is cut short");
     } else if (marker == 0xe1 && body.starts_with("Exif\0\0"sv)) {
-      header_.exif += header_.exif.empty() ? body : body.substr(6);
+      if (header_.exif().empty()) {
+        header_.exif_segment = body;
+      } else {
+        if (header_.joined_exif.empty()) header_.joined_exif = header_.exif_segment;
+        header_.joined_exif += body.substr(6);
+      }
     } else if (marker == 0xe1 && body.starts_with("http://ns.adobe.com/xap/1.0/\0"sv)) {
       header_.xmp = body.substr(29);
     } else if (marker == 0xe2 && body.starts_with("ICC_PROFILE\0"sv)) {
-      colour_profile_.push_back(body);
+      if (!has_colour_profile_ || body < colour_profile_) colour_profile_ = body;
+      has_colour_profile_ = true;
     } else if (marker == 0xed && body.starts_with("Photoshop 3.0\0"sv)) {
       check_photoshop(body, start);
     } else if (marker == 0xee && body.starts_with("Adobe")) {
@@ -130,10 +136,10 @@ class HeaderReader {
 
   // Pillow trips over a part of a colour profile that has no number.
   void check_colour_profile() {
-    if (colour_profile_.empty()) return;
-    const auto first = std::min_element(colour_profile_.begin(), colour_profile_.end());
-    CANTILEVER_CHECK(first->size() > 13, "JPEG: a part of the colour profile is cut short");
-    colour_profile_.clear();
+    if (!has_colour_profile_) return;
+    CANTILEVER_CHECK(colour_profile_.size() > 13,
+                     "JPEG: a part of the colour profile is cut short");
+    has_colour_profile_ = false;
   }
 
   // Pillow stops where a resource block ends before its name; other shortfalls it forgives.
@@ -162,10 +168,17 @@ class HeaderReader {
   std::string_view file_;
   size_t at_ = 0;
   JpegHeader header_;
-  std::vector<std::string_view> colour_profile_;
+  std::string_view colour_profile_;  // the first part, in order of the bytes
+  bool has_colour_profile_ = false;
 };
 
 }  // namespace
+
+int JpegHeader::orientation() const {
+  const int from_exif = exif_orientation(exif());
+  const int found = from_exif != 0 ? from_exif : xmp_orientation(xmp);
+  return found == 0 ? 1 : found;
+}
 
 JpegHeader read_jpeg_header(std::span<const std::byte> encoded) {
   return HeaderReader({reinterpret_cast<const char*>(encoded.data()), encoded.size()}).read();

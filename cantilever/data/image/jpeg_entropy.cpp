@@ -1,0 +1,247 @@
+#include "cantilever/data/image/jpeg_entropy.h"
+
+#include <bit>
+#include <cstring>
+
+// The loop over the coefficients is one long chain: look up, shift, look up. What is off this chain
+// costs next to nothing, so values are computed without a branch, bits are fetched before they are
+// needed, and the end of a block looks like a step past its last place.
+
+namespace cantilever {
+namespace {
+
+#define CANTILEVER_INLINE inline __attribute__((always_inline))
+
+// kJpegNaturalOrder in a pair, and the overflow slot for every step past the end of the block.
+constexpr size_t kPlaces = 64 + 32;
+const std::array<uint8_t, kPlaces> kPlaceInPair = [] {
+  std::array<uint8_t, kPlaces> places;
+  places.fill(JpegBlockPair::kOverflow);
+  for (size_t k = 0; k < 64; ++k) {
+    const unsigned natural = kJpegNaturalOrder[k];
+    places[k] = static_cast<uint8_t>((natural / 8) * 16 + natural % 8);
+  }
+  return places;
+}();
+
+struct BitReader {
+  uint64_t bits;
+  int count;
+  const uint8_t* next;
+
+  // Afterwards at least 56 bits are there. Reads eight bytes from `next` on.
+  CANTILEVER_INLINE void refill() {
+    uint64_t bytes;
+    std::memcpy(&bytes, next, sizeof(bytes));
+    if constexpr (std::endian::native == std::endian::little) bytes = __builtin_bswap64(bytes);
+    bits |= bytes >> count;
+    next += (63 - count) >> 3;
+    count |= 56;
+  }
+  CANTILEVER_INLINE void drop(int used) {
+    bits <<= used;
+    count -= used;
+  }
+  // The value at bit `begin` with 63 - shift bits, extended; of no bits 0.
+  CANTILEVER_INLINE int value(int begin, int shift) const {
+    constexpr uint64_t kAll = ~uint64_t{0} >> 1U;
+    const uint64_t left = bits << begin;
+    const auto is_positive = static_cast<uint64_t>(static_cast<int64_t>(left) >> 63);
+    return static_cast<int>((left >> 1U) >> shift) -
+           static_cast<int>((kAll >> shift) & ~is_positive);
+  }
+};
+
+__attribute__((noinline, cold)) JpegAcEntry long_ac_code(const JpegAcTable& table, uint64_t bits) {
+  JpegAcEntry entry;
+  int length = 0;
+  const int symbol = find_jpeg_code(table.codes, bits, length);
+  if (symbol < 0) {
+    entry.step = 64;  // no block ends there
+    return entry;
+  }
+  const int size = symbol & 15;
+  const int run = symbol >> 4;
+  entry.total = static_cast<uint8_t>(length + size);
+  entry.value_begin = static_cast<uint8_t>(length);
+  entry.value_shift = static_cast<uint8_t>(63 - size);
+  entry.second_step = static_cast<uint8_t>(run + 1);
+  entry.step = static_cast<uint8_t>(size == 0 && run == 0 ? kJpegBlockEnd : run + 1);
+  return entry;
+}
+
+__attribute__((noinline, cold)) JpegDcEntry long_dc_code(const JpegDcTable& table, uint64_t bits) {
+  JpegDcEntry entry;
+  int length = 0;
+  const int symbol = find_jpeg_code(table.codes, bits, length);
+  if (symbol < 0) return entry;
+  entry.code = static_cast<uint8_t>(length);
+  entry.total = static_cast<uint8_t>(length + symbol);
+  entry.shift = static_cast<uint8_t>(63 - symbol);
+  return entry;
+}
+
+// The coefficients of a block behind its first.
+struct BlockState {
+  int last = 0;  // place of the last one, in zigzag order
+  // Before the latest lookup.
+  int last_before = 0;
+  uint64_t bits_before = 0;
+  const JpegAcEntry* entry = nullptr;
+};
+
+// One lookup: up to two coefficients.
+template <bool kStore>
+CANTILEVER_INLINE void decode_step(BitReader& reader, const JpegAcTable& table, BlockState& state,
+                                   JpegAcEntry& long_entry, int16_t* block) {
+  const JpegAcEntry* entry = &table.entries[reader.bits >> (64 - JpegAcTable::kBits)];
+  if (__builtin_expect(entry->total == 0, 0)) {
+    long_entry = long_ac_code(table, reader.bits);
+    entry = &long_entry;
+  }
+  if constexpr (kStore) {
+    const int value = reader.value(entry->value_begin, entry->value_shift);
+    const uint8_t* places = kPlaceInPair.data() + state.last;
+    block[places[entry->first_step]] = entry->first_value;
+    block[places[entry->second_step]] = static_cast<int16_t>(value);
+  }
+  state.entry = entry;
+  state.bits_before = reader.bits;
+  state.last_before = state.last;
+  state.last += entry->step;
+  reader.drop(entry->total);
+}
+
+// The first of two coefficients was the last of the block: what was taken for the second belongs to
+// the next block.
+__attribute__((noinline, cold)) void return_second(BitReader& reader, const JpegAcTable& table,
+                                                   BlockState& state) {
+  int length = 0;
+  const int symbol = find_jpeg_code(table.codes, state.bits_before, length);
+  const int used = length + (symbol & 15);
+  reader.bits = state.bits_before << used;
+  reader.count += state.entry->total - used;
+  state.last = 63;
+}
+
+template <bool kStore>
+CANTILEVER_INLINE bool decode_block(BitReader& reader, const JpegBlockCode& code, int& last_dc,
+                                    int16_t* block) {
+  reader.refill();
+  JpegDcEntry dc = code.dc->entries[reader.bits >> (64 - JpegDcTable::kBits)];
+  if (__builtin_expect(dc.total == 0, 0)) {
+    dc = long_dc_code(*code.dc, reader.bits);
+    if (dc.total == 0) return false;
+  }
+  last_dc += reader.value(dc.code, dc.shift);
+  reader.drop(dc.total);
+  // A code takes at most 16 bits and its value 11 (DC) or 10: one step still fits in here, and two
+  // after every refill.
+  const JpegAcTable& ac = *code.ac;
+  JpegAcEntry long_entry;
+  BlockState state;
+  decode_step<kStore>(reader, ac, state, long_entry, block);
+  while (state.last < 63) {
+    reader.refill();
+    decode_step<kStore>(reader, ac, state, long_entry, block);
+    if (state.last >= 63) break;
+    decode_step<kStore>(reader, ac, state, long_entry, block);
+  }
+  const bool is_full = state.last_before + state.entry->first_step == 63;
+  if (__builtin_expect(is_full && state.entry->first_value != 0, 0)) {
+    return_second(reader, ac, state);
+  }
+  const int last = state.last;
+  if constexpr (kStore) {
+    block[0] = static_cast<int16_t>(last_dc);
+    block[JpegBlockPair::kLast] = static_cast<int16_t>(last - kJpegBlockEnd);
+  }
+  const bool fits = last_dc == static_cast<int16_t>(last_dc);
+  return fits && (last == 63 || (last >= kJpegBlockEnd && last < kJpegBlockEnd + 64));
+}
+
+template <bool kStore>
+CANTILEVER_INLINE bool decode_mcus(JpegEntropy& entropy, int count, JpegBlockPair* pairs) {
+  int slot = 0;
+  for (int i = 0; i < count; ++i) {
+    if (entropy.restart_interval != 0) {
+      if (entropy.until_restart == 0 && !entropy.start_segment(entropy.segment + 1)) return false;
+      --entropy.until_restart;
+    }
+    BitReader reader = {entropy.bits, entropy.count, entropy.next};
+    for (int b = 0; b < entropy.blocks_per_mcu; ++b) {
+      const JpegBlockCode& code = entropy.blocks[static_cast<size_t>(b)];
+      int16_t* block = nullptr;
+      if constexpr (kStore) {
+        block = pairs[slot / 2].coefficients.data() + (slot & 1) * JpegBlockPair::kLane;
+        ++slot;
+      }
+      if (!decode_block<kStore>(reader, code, entropy.last_dc[code.component], block)) return false;
+    }
+    entropy.bits = reader.bits;
+    entropy.count = reader.count;
+    entropy.next = reader.next;
+    if (entropy.bits_left() < 0) return false;
+  }
+  return true;
+}
+
+bool decode_mcus_portable(JpegEntropy& entropy, int count, JpegBlockPair* pairs) {
+  return pairs == nullptr ? decode_mcus<false>(entropy, count, pairs)
+                          : decode_mcus<true>(entropy, count, pairs);
+}
+
+#if defined(__x86_64__)
+// Shifts by a variable without the detour over CL.
+__attribute__((target("bmi,bmi2"))) bool decode_mcus_bmi2(JpegEntropy& entropy, int count,
+                                                          JpegBlockPair* pairs) {
+  return pairs == nullptr ? decode_mcus<false>(entropy, count, pairs)
+                          : decode_mcus<true>(entropy, count, pairs);
+}
+#endif
+
+}  // namespace
+
+void JpegEntropy::start(const JpegScan& new_scan) {
+  scan = &new_scan;
+  segment = 0;
+  until_restart = restart_interval;
+  bits = 0;
+  count = 0;
+  next = scan->bytes.data();
+  last_dc = {};
+}
+
+ptrdiff_t JpegEntropy::bits_left() const {
+  return (scan->bytes.data() + scan->ends[segment] - next) * 8 + count;
+}
+
+bool JpegEntropy::is_at_segment_end() const {
+  const ptrdiff_t left = bits_left();
+  return left >= 0 && left < 8;
+}
+
+bool JpegEntropy::start_segment(size_t index) {
+  if (!is_at_segment_end() || index >= scan->ends.size()) return false;
+  segment = index;
+  until_restart = restart_interval;
+  bits = 0;
+  count = 0;
+  next = scan->bytes.data() + scan->ends[index - 1];
+  last_dc = {};
+  return true;
+}
+
+DecodeJpegMcus portable_jpeg_mcu_decoder() {
+  return decode_mcus_portable;
+}
+
+DecodeJpegMcus jpeg_mcu_decoder() {
+#if defined(__x86_64__)
+  static const bool has_bmi2 = __builtin_cpu_supports("bmi2") != 0;
+  if (has_bmi2) return decode_mcus_bmi2;
+#endif
+  return decode_mcus_portable;
+}
+
+}  // namespace cantilever
