@@ -16,7 +16,9 @@ find_package(spdlog REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_package(GTest REQUIRED)
+find_package(TIFF 4.5 REQUIRED)
 pkg_check_modules(FREETYPE REQUIRED IMPORTED_TARGET freetype2)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp libwebpdemux)
 
 # Arrow and Parquet of the pyarrow wheel: versioned libraries without a development link.
 require_file("${SITE}/pyarrow/include/arrow/api.h")
