@@ -1,11 +1,17 @@
 #include "cantilever/data/image/decode.h"
 
 #include "cantilever/base/error.h"
+#include "cantilever/data/image/bmp.h"
 #include "cantilever/data/image/exif.h"
+#include "cantilever/data/image/gif.h"
+#include "cantilever/data/image/ico.h"
 #include "cantilever/data/image/jpeg.h"
 #include "cantilever/data/image/limits.h"
 #include "cantilever/data/image/png.h"
+#include "cantilever/data/image/ppm.h"
 #include "cantilever/data/image/sniff.h"
+#include "cantilever/data/image/tiff.h"
+#include "cantilever/data/image/webp.h"
 
 namespace cantilever {
 namespace {
@@ -16,12 +22,26 @@ DecodedImage decode_by_format(std::span<const std::byte> encoded, const DecodeOp
       return decode_jpeg(encoded, options);
     case PictureFormat::kPng:
       return decode_png(encoded, options);
+    case PictureFormat::kGif:
+      return decode_gif(encoded, options);
+    case PictureFormat::kWebp:
+      return decode_webp(encoded, options);
+    case PictureFormat::kTiff:
+      return decode_tiff(encoded, options);
+    case PictureFormat::kBmp:
+      return decode_bmp(encoded, options);
+    case PictureFormat::kDib:
+      return decode_dib(encoded, options);
+    case PictureFormat::kIco:
+      return decode_ico(encoded, options);
+    case PictureFormat::kPpm:
+      return decode_ppm(encoded, options);
     case PictureFormat::kOther:
       break;
   }
   throw_error(concat("not a picture that can be read: it looks like ",
-                     describe_foreign_bytes(encoded),
-                     "; JPEG and PNG are read, convert it to one of them"));
+                     describe_foreign_bytes(encoded), "; ", kFormatsThatAreRead,
+                     ", convert it to one of them"));
 }
 
 }  // namespace

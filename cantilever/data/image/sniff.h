@@ -6,13 +6,17 @@
 
 namespace cantilever {
 
-enum class PictureFormat { kJpeg, kPng, kOther };
+enum class PictureFormat { kJpeg, kPng, kGif, kWebp, kTiff, kBmp, kDib, kIco, kPpm, kOther };
 
-// By magic bytes, as Pillow accepts them: FF D8 FF for JPEG, the eight-byte signature for PNG.
+// Those that are read, for messages: "JPEG, PNG, ... are read".
+inline constexpr const char* kFormatsThatAreRead =
+    "JPEG, PNG, WebP, GIF, TIFF, BMP, ICO and PPM (PBM, PGM, PFM) are read";
+
+// By magic bytes, as Pillow accepts them. kDib is a bitmap without its file header.
 PictureFormat sniff_picture_format(std::span<const std::byte> encoded);
 
-// For bytes that are neither JPEG nor PNG: what they look like ("a WebP picture", "an HTML page",
-// "an empty file", "a Git LFS pointer ..."). Never empty.
+// For bytes of another format: what they look like ("an AVIF picture", "an HTML page", "an empty
+// file", "a Git LFS pointer ..."). Never empty.
 std::string describe_foreign_bytes(std::span<const std::byte> encoded);
 
 }  // namespace cantilever
