@@ -23,22 +23,21 @@ T load(const uint8_t* base, int64_t index) {
 
 // Value `row` of a buffer of T that must have it.
 template <class T>
-T checked_load(const std::shared_ptr<arrow::Buffer>& buffer, int64_t row,
-               const std::string& where) {
+T checked_load(const std::shared_ptr<arrow::Buffer>& buffer, int64_t row, const CellPlace& where) {
   const int64_t size = static_cast<int64_t>(sizeof(T));
-  CANTILEVER_CHECK(buffer && row >= 0 && row < buffer->size() / size, where, ": value ", row,
+  CANTILEVER_CHECK(buffer && row >= 0 && row < buffer->size() / size, where(), ": value ", row,
                    " lies behind its buffer; the file is damaged");
   return load<T>(buffer->data(), row);
 }
 
-[[noreturn]] void refuse(const std::string& where, int64_t row, int64_t begin, int64_t end,
+[[noreturn]] void refuse(const CellPlace& where, int64_t row, int64_t begin, int64_t end,
                          int64_t size) {
-  throw_error(concat(where, ": value ", row, " spans bytes ", begin, " to ", end, " of ", size,
+  throw_error(concat(where(), ": value ", row, " spans bytes ", begin, " to ", end, " of ", size,
                      "; the file is damaged"));
 }
 
 std::span<const std::byte> span_of(const std::shared_ptr<arrow::Buffer>& buffer, int64_t begin,
-                                   int64_t end, int64_t row, const std::string& where) {
+                                   int64_t end, int64_t row, const CellPlace& where) {
   const int64_t size = buffer ? buffer->size() : 0;
   if (begin < 0 || end < begin || end > size) refuse(where, row, begin, end, size);
   static const std::byte kNothing{};
@@ -49,7 +48,7 @@ std::span<const std::byte> span_of(const std::shared_ptr<arrow::Buffer>& buffer,
 
 template <class Offset>
 std::span<const std::byte> offset_cell(const arrow::ArrayData& data, int64_t row,
-                                       const std::string& where) {
+                                       const CellPlace& where) {
   const int64_t at = data.offset + row;
   const int64_t begin = checked_load<Offset>(data.buffers[1], at, where);
   const int64_t end = checked_load<Offset>(data.buffers[1], at + 1, where);
@@ -59,7 +58,7 @@ std::span<const std::byte> offset_cell(const arrow::ArrayData& data, int64_t row
 // A view of 16 bytes: the length, then the bytes themselves when there are at most 12 of them, else
 // 4 bytes of prefix, the number of the buffer and the offset in it.
 std::span<const std::byte> view_cell(const arrow::ArrayData& data, int64_t row,
-                                     const std::string& where) {
+                                     const CellPlace& where) {
   struct View {
     int32_t size, prefix, buffer, offset;
   };
@@ -71,13 +70,13 @@ std::span<const std::byte> view_cell(const arrow::ArrayData& data, int64_t row,
   }
   CANTILEVER_CHECK(view.size >= 0 && view.buffer >= 0 &&
                        static_cast<size_t>(view.buffer) + 2 < data.buffers.size(),
-                   where, ": value ", row, " is in buffer ", view.buffer, " of ",
+                   where(), ": value ", row, " is in buffer ", view.buffer, " of ",
                    data.buffers.size() - 2, "; the file is damaged");
   return span_of(data.buffers[static_cast<size_t>(view.buffer) + 2], view.offset,
                  int64_t{view.offset} + view.size, row, where);
 }
 
-int64_t dictionary_index(const arrow::ArrayData& data, int64_t row, const std::string& where) {
+int64_t dictionary_index(const arrow::ArrayData& data, int64_t row, const CellPlace& where) {
   const int64_t at = data.offset + row;
   const auto& buffer = data.buffers[1];
   const auto& type = static_cast<const arrow::DictionaryType&>(*data.type);
@@ -104,7 +103,7 @@ int64_t dictionary_index(const arrow::ArrayData& data, int64_t row, const std::s
 }
 
 std::span<const std::byte> fixed_cell(const arrow::ArrayData& data, int64_t row,
-                                      const std::string& where) {
+                                      const CellPlace& where) {
   const int64_t width = static_cast<const arrow::FixedSizeBinaryType&>(*data.type).byte_width();
   const int64_t begin = (data.offset + row) * width;
   return span_of(data.buffers[1], begin, begin + width, row, where);
@@ -125,7 +124,7 @@ int64_t data_bytes(const arrow::ArrayData& data, const std::byte* begin, const s
 
 template <class Offset>
 std::pair<int64_t, int64_t> offset_elements(const arrow::ArrayData& data, int64_t row,
-                                            const std::string& where) {
+                                            const CellPlace& where) {
   const int64_t at = data.offset + row;
   const int64_t begin = checked_load<Offset>(data.buffers[1], at, where);
   return {begin, checked_load<Offset>(data.buffers[1], at + 1, where) - begin};
@@ -133,7 +132,7 @@ std::pair<int64_t, int64_t> offset_elements(const arrow::ArrayData& data, int64_
 
 template <class Offset>
 std::pair<int64_t, int64_t> view_elements(const arrow::ArrayData& data, int64_t row,
-                                          const std::string& where) {
+                                          const CellPlace& where) {
   const int64_t at = data.offset + row;
   return {checked_load<Offset>(data.buffers[1], at, where),
           checked_load<Offset>(data.buffers[2], at, where)};
@@ -193,7 +192,7 @@ bool is_picture_struct(const arrow::DataType& type) {
 }
 
 std::optional<std::span<const std::byte>> cell_bytes(const arrow::Array& array, int64_t row,
-                                                     const std::string& where) {
+                                                     const CellPlace& where) {
   const arrow::ArrayData& data = *array.data();
   if (array.IsNull(row)) return std::nullopt;
   switch (array.type_id()) {
@@ -211,7 +210,7 @@ std::optional<std::span<const std::byte>> cell_bytes(const arrow::Array& array, 
     case arrow::Type::DICTIONARY: {
       const auto& values = static_cast<const arrow::DictionaryArray&>(array).dictionary();
       const int64_t index = dictionary_index(data, row, where);
-      CANTILEVER_CHECK(index >= 0 && index < values->length(), where, ": a dictionary index is ",
+      CANTILEVER_CHECK(index >= 0 && index < values->length(), where(), ": a dictionary index is ",
                        index, " where the dictionary has ", values->length(),
                        " values; the file is damaged");
       return cell_bytes(*values, index, where);
@@ -224,7 +223,7 @@ std::optional<std::span<const std::byte>> cell_bytes(const arrow::Array& array, 
 }
 
 std::pair<int64_t, int64_t> cell_elements(const arrow::Array& array, int64_t row,
-                                          const std::string& where) {
+                                          const CellPlace& where) {
   if (array.IsNull(row)) return {0, 0};
   const arrow::ArrayData& data = *array.data();
   std::pair<int64_t, int64_t> span{0, 0};
@@ -252,7 +251,7 @@ std::pair<int64_t, int64_t> cell_elements(const arrow::Array& array, int64_t row
   const int64_t elements = data.child_data.at(0)->length;
   CANTILEVER_CHECK(span.first >= 0 && span.second >= 0 && span.first <= elements &&
                        span.second <= elements - span.first,
-                   where, ": list ", row, " has elements ", span.first, " and ", span.second,
+                   where(), ": list ", row, " has elements ", span.first, " and ", span.second,
                    " more of ", elements, "; the file is damaged");
   return span;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,9 @@ class DataType;
 
 namespace cantilever {
 
+// Names file and row for a message; called only for an error.
+using CellPlace = std::function<std::string()>;
+
 // string, large_string, string_view, and dictionaries of them.
 bool holds_text(const arrow::DataType& type);
 // Lists of texts: list, large_list, fixed_size_list and the views of lists.
@@ -25,15 +29,15 @@ bool is_picture_struct(const arrow::DataType& type);
 
 // The bytes of one cell of a text or binary column, in the array's own memory; nullopt for null.
 // Offsets, views and dictionary indices of that cell are checked against the array's buffers, so
-// that a damaged file never makes a view that leaves them: Error (starting with `where`). `array`
+// that a damaged file never makes a view that leaves them: Error (starting with `where()`). `array`
 // itself must have passed arrow::Array::Validate().
 std::optional<std::span<const std::byte>> cell_bytes(const arrow::Array& array, int64_t row,
-                                                     const std::string& where);
+                                                     const CellPlace& where);
 
 // First element and number of elements of one cell of a list column, checked as above; 0 elements
 // for null.
 std::pair<int64_t, int64_t> cell_elements(const arrow::Array& array, int64_t row,
-                                          const std::string& where);
+                                          const CellPlace& where);
 // The array of the elements of a list column.
 std::shared_ptr<arrow::Array> list_elements(const arrow::Array& array);
 

@@ -6,9 +6,11 @@
 #include "cantilever/base/error.h"
 #include "cantilever/base/log.h"
 #include "cantilever/data/order/sample_order.h"
+#include "cantilever/data/source/arrow_source.h"
 #include "cantilever/data/source/data_files.h"
 #include "cantilever/data/source/parquet_source.h"
 #include "cantilever/data/source/record_source.h"
+#include "cantilever/data/source/saved_dataset.h"
 #include "cantilever/data/source/shards.h"
 
 namespace cantilever {
@@ -42,11 +44,16 @@ TableOptions table_options(const SourceOptions& options, const fs::path& set_fol
 std::shared_ptr<ExampleSource> open_tables(const std::vector<fs::path>& files,
                                            const TableOptions& options) {
   const std::shared_ptr<ParquetCache> cache = make_parquet_cache();
+  const std::shared_ptr<ArrowCache> arrow_cache = make_arrow_cache();
   std::vector<std::shared_ptr<ExampleSource>> shards;
   for (const fs::path& file : files) {
     switch (file_kind(file)) {
       case FileKind::kParquet:
         shards.push_back(open_parquet(file, options, cache, static_cast<int64_t>(shards.size())));
+        break;
+      case FileKind::kArrow:
+        shards.push_back(
+            open_arrow(file, options, arrow_cache, static_cast<int64_t>(shards.size())));
         break;
       case FileKind::kJson:
         shards.push_back(open_json(file, options));
@@ -109,6 +116,13 @@ Splits open_set(const SourceOptions& options) {
   }
   const fs::path folder = set_folder(options);
   Splits splits;
+  if (is_saved_dataset(folder)) {
+    for (const SavedSplit& split : find_saved_splits(folder)) {
+      splits[split.name] =
+          open_tables_checked(split.files, table_options(options, options.dataset_name, false));
+    }
+    return splits;
+  }
   for (const SplitFiles& split : find_data_files(folder, false)) {
     splits[split.name] = open_tables_checked(
         split.tables, table_options(options, options.dataset_name, split.image_folder));
@@ -187,6 +201,13 @@ std::shared_ptr<ExampleSource> open_source(const std::filesystem::path& path,
   CANTILEVER_CHECK(fs::exists(path, ignored), path.string(), ": there is no such file or folder");
   if (!fs::is_directory(path, ignored)) {
     return open_tables_checked({path}, table_options(options, "", is_metadata_file(path)));
+  }
+  if (is_saved_dataset(path)) {
+    std::vector<fs::path> files;
+    for (const SavedSplit& split : find_saved_splits(path)) {
+      files.insert(files.end(), split.files.begin(), split.files.end());
+    }
+    return open_tables_checked(files, table_options(options, path, false));
   }
   const std::vector<SplitFiles> found = find_data_files(path, /*one_split=*/true);
   return open_tables_checked(found.front().tables,
