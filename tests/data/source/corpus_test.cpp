@@ -51,8 +51,11 @@ const Expectation kExpectations[] = {
     {"made/wds", "image", "caption", "WebDataset"},
     {"made/wds/00000.tar", "image", "caption", "WebDataset"},
     {"made/wds/00002.tar.gz", "image", "caption", "WebDataset"},
-    {"made/polars_file.arrow", "image", "caption", "Arrow IPC"},
-    {"made/save_to_disk", "image", "caption", "Arrow IPC"},
+    {"made/polars_file.arrow", "image", "caption", "'image'"},
+    {"made/polars_file.arrow", "file_name", "caption", "", 64, 64, 0, "is not there"},
+    {"made/save_to_disk", "image", "caption", "", 64, 64, 64},
+    {"made/save_to_disk/train", "image", "caption", "", 64, 64, 64},
+    {"made/save_to_disk/train/data-00000-of-00001.arrow", "image", "caption", "", 64, 64, 64},
     {"found/metadata.csv", "image", "text", "", 2, 2, 2},
     {"found/compressed.tar", "image", "caption", "WebDataset"},
     {"found/sample_image.parquet", "image", "txt", "URLs are not fetched"},
@@ -179,6 +182,7 @@ TEST_F(Corpus, OddRowsOfAnImageFolder) {
 TEST_F(Corpus, KindsOfPictures) {
   const std::vector<std::pair<const char*, ImageKind>> kinds = {
       {"struct_snappy.parquet", ImageKind::kImageFeature},
+      {"save_to_disk", ImageKind::kImageFeature},
       {"arrow_rs_dictionary_snappy.parquet", ImageKind::kBytes},
       {"blob_column_uncompressed.parquet", ImageKind::kBytes}};
   for (const auto& [name, kind] : kinds) {
