@@ -13,10 +13,6 @@
 namespace cantilever {
 namespace {
 
-uint8_t to_byte(float value) {
-  return static_cast<uint8_t>(std::nearbyint(std::clamp(value, 0.0F, 255.0F)));
-}
-
 Box cut_to(const Box& box, int width, int height) {
   const int64_t left = std::clamp(box.x, 0, width);
   const int64_t top = std::clamp(box.y, 0, height);
@@ -92,19 +88,13 @@ Box Canvas::paste_fitted(const ImageView& image, const Box& box) {
   CANTILEVER_ASSERT(box.width > 0 && box.height > 0 && box.x >= 0 && box.y >= 0 &&
                     box.x + box.width <= width_ && box.y + box.height <= height_);
   const Box to = fitted_box(image, box);
-  ResampleAxis columns;
-  ResampleAxis rows;
-  compute_resample_axis({image.width, to.width, 0, to.width}, columns);
-  compute_resample_axis({image.height, to.height, 0, to.height}, rows);
-  std::array<float, 256> levels;
-  for (size_t i = 0; i < levels.size(); ++i) levels[i] = static_cast<float>(i);
-  ResampleBuffers buffers;
-  RowResampler resampler(image, levels, columns, rows, buffers);
+  const std::vector<uint8_t> resized = resize_levels(image, to.width, to.height);
+  const auto plane = static_cast<ptrdiff_t>(to.width) * to.height;
   for (int y = 0; y < to.height; ++y) {
-    const float* row = resampler.row(y);
+    const uint8_t* from = resized.data() + static_cast<ptrdiff_t>(y) * to.width;
     uint8_t* out = pixels_.data() + (static_cast<ptrdiff_t>(to.y + y) * width_ + to.x) * 3;
     for (int x = 0; x < to.width; ++x, out += 3) {
-      for (int c = 0; c < 3; ++c) out[c] = to_byte(row[c * to.width + x]);
+      for (int c = 0; c < 3; ++c) out[c] = from[c * plane + x];
     }
   }
   return to;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 
 #include "cantilever/base/error.h"
 #include "cantilever/data/image/decode.h"
+#include "cantilever/data/image/transform.h"
 
 namespace cantilever::test {
 
@@ -26,6 +28,10 @@ inline Bytes to_bytes(std::string_view text) {
 inline std::string_view to_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
+
+inline constexpr std::array kConcreteSemantics = {
+    PixelSemantics::kTvFloatAa, PixelSemantics::kTvFloatNoaa, PixelSemantics::kTvU8,
+    PixelSemantics::kPilU8, PixelSemantics::kHfProcessor};
 
 // What decoding says, "" when it succeeds.
 inline std::string decode_error(std::span<const std::byte> encoded,
