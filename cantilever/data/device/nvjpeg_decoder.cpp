@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cantilever/base/error.h"
-#include "cantilever/data/image/exif.h"
 #include "cantilever/data/image/jpeg.h"
 
 namespace cantilever {
@@ -159,12 +158,7 @@ class NvjpegDecoder final : public DeviceDecoder {
     if (header.components != 1 && header.components != 3) return false;
     if (pixels > options.max_pixels || size.bytes() > pool_limit_) return false;
     if (static_cast<uint64_t>(pixels) / kPixelsPerByte > encoded.size()) return false;
-    return !options.apply_exif_orientation || is_upright(header);
-  }
-
-  static bool is_upright(const JpegHeader& header) {
-    const int from_exif = exif_orientation(header.exif);
-    return (from_exif != 0 ? from_exif : xmp_orientation(header.xmp)) <= 1;
+    return !options.apply_exif_orientation || header.orientation() == 1;
   }
 
   void decode_group(size_t bytes) {
