@@ -1,15 +1,23 @@
 #!/usr/bin/env python3
-"""Compares decoded bytes with Pillow and transformed pixels with torchvision.
+"""Compares decoded bytes with Pillow, finished pixels with torchvision, Pillow and Transformers.
 
     pixel_parity.py [--build BUILD | --program PIXEL_DUMP] [FOLDER...] [--sides 64 288] [--count 60]
 
 Our side is the program `pixel_dump` of the build (tests/data/image/pixel_dump.cpp). FOLDERs are searched for JPEG and
 PNG files by magic bytes; without any, $CANTILEVER_CORPUS is. Every file is decoded by both sides (outcome and bytes
-must be equal, plain and upright); a spread of sizes and aspect ratios is transformed, together with synthetic pictures
-of awkward sizes. Without folder and corpus the synthetic pictures are all there is. Prints the largest differences;
-the exit status is 1 when one is over its limit.
+must be equal, plain and upright). A spread of sizes and aspect ratios, together with synthetic pictures of awkward
+sizes, goes through prepare_picture under every pixel semantics:
 
-Needs pillow 13, torch 2.11, torchvision 0.26.
+  tv-float-aa, tv-u8    torchvision's Resize (antialias) and CenterCrop of the float and the uint8 tensor: bit-equal
+  tv-float-noaa         the same without antialias: within 0.05 of a level
+  pil-u8                Resize and CenterCrop of the PIL picture: bit-equal
+  hf-processor          Transformers' BridgeTowerImageProcessor at the same side: bit-equal, refusals too
+
+and as bfloat16 (the float rounded) and as uint8 (whole levels exactly, fractions rounded). Without folder and corpus the
+synthetic pictures are all there is. Prints the largest differences; the exit status is 1 when one is over its limit.
+Bit-equality needs a CPU with AVX2 and FMA on the library's side.
+
+Needs pillow 13, torch 2.11, torchvision 0.26, transformers 5.24.
 """
 
 import argparse
@@ -26,11 +34,12 @@ import torch
 from PIL import Image, ImageOps
 from torchvision.transforms import CenterCrop, Compose, ConvertImageDtype, InterpolationMode, Normalize, Resize
 from torchvision.transforms.functional import to_tensor
+from transformers import BridgeTowerImageProcessor
 
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 STD = (0.26862954, 0.26130258, 0.27577711)
-LIMIT_FLOAT_LEVELS = 0.05
-LIMIT_U8_DIFFERENT = {64: 1e-4, 288: 5e-4}
+LIMIT_LEVELS = {"tv-float-aa": 0.0, "tv-float-noaa": 0.05, "tv-u8": 0.0, "pil-u8": 0.0, "hf-processor": 0.0}
+WHOLE_LEVELS = ("tv-u8", "pil-u8", "hf-processor")
 
 # Width, height: below, at and above the sides, one pixel thin, extreme aspect ratios, odd remainders.
 SYNTHETIC_SIZES = [
@@ -164,46 +173,94 @@ def write_synthetic(folder):
     return paths
 
 
-def reference_pixels(path, side, semantics):
-    with Image.open(path) as picture:
-        rgb = picture.convert("RGB")
+def reference_pixels(rgb, side, semantics):
+    """float32 [3, side, side], or the exception of the library."""
+    if semantics == "hf-processor":
+        processor = BridgeTowerImageProcessor(size={"shortest_edge": side}, crop_size={"shortest_edge": side})
+        try:
+            return processor(rgb, return_tensors="np")["pixel_values"][0]
+        except Exception as error:  # noqa: BLE001  any failure counts as a refusal
+            return error
     transform = Compose([
-        Resize([side], interpolation=InterpolationMode.BICUBIC, antialias=True),
+        Resize([side], interpolation=InterpolationMode.BICUBIC, antialias=semantics != "tv-float-noaa"),
         CenterCrop(side),
-        ConvertImageDtype(torch.float32),
-        Normalize(MEAN, STD),
     ])  # fmt: skip
+    finish = Compose([ConvertImageDtype(torch.float32), Normalize(MEAN, STD)])
+    if semantics == "pil-u8":
+        return finish(to_tensor(transform(rgb))).numpy()
     if semantics == "tv-u8":
-        return transform(torch.from_numpy(np.array(rgb)).permute(2, 0, 1)).numpy()
-    return transform(to_tensor(rgb)).numpy()
+        return finish(transform(torch.from_numpy(np.array(rgb)).permute(2, 0, 1))).numpy()
+    return finish(transform(to_tensor(rgb))).numpy()
 
 
-def compare_transform(program, paths, side, semantics):
-    dump = Dump(program, "transform", side, semantics)
-    std = np.array(STD, np.float64).reshape(3, 1, 1)
-    worst, worst_path, different, values, bit_equal = 0.0, None, 0, 0, 0
-    for path in paths:
-        ours = dump.ask(path)
-        if isinstance(ours, str):
-            sys.exit(f"{path}: {ours}")
-        pixels = np.frombuffer(dump.payload(3 * side * side * 4), np.float32).reshape(3, side, side)
-        reference = reference_pixels(path, side, semantics)
+def to_bfloat16(pixels):
+    return torch.from_numpy(np.ascontiguousarray(pixels)).to(torch.bfloat16).view(torch.int16).numpy().view(np.uint16)
+
+
+class Comparison:
+    """One semantics at one side: three pixel_dump processes and what came of them."""
+
+    def __init__(self, program, side, semantics):
+        self.side, self.semantics = side, semantics
+        self.dumps = {kind: Dump(program, "transform", side, semantics, kind) for kind in ("f32", "bf16", "u8")}
+        self.worst, self.worst_path = 0.0, None
+        self.pictures = self.bit_equal = self.refused = 0
+        self.wrong = []
+
+    def pixels(self, path, kind):
+        answer = self.dumps[kind].ask(path)
+        if isinstance(answer, str):
+            return answer
+        dtype = {"f32": np.float32, "bf16": np.uint16, "u8": np.uint8}[kind]
+        size = 3 * self.side * self.side * np.dtype(dtype).itemsize
+        return np.frombuffer(self.dumps[kind].payload(size), dtype).reshape(3, self.side, self.side)
+
+    def compare(self, path, rgb):
+        reference = reference_pixels(rgb, self.side, self.semantics)
+        ours = self.pixels(path, "f32")
+        self.pictures += 1
+        if isinstance(ours, str) or isinstance(reference, Exception):
+            if isinstance(ours, str) and isinstance(reference, Exception):
+                self.refused += 1
+            else:
+                self.wrong.append(f"{path.name}: {ours if isinstance(ours, str) else repr(reference)}, on one side only")
+            return
+        std = np.array(STD, np.float64).reshape(3, 1, 1)
+        mean = np.array(MEAN, np.float64).reshape(3, 1, 1)
         # Not a number is the worst difference there is, and no comparison would say so.
-        levels = np.nan_to_num(np.abs(pixels.astype(np.float64) - reference) * std * 255, nan=np.inf)
-        bit_equal += int(np.array_equal(pixels, reference))
-        different += int((levels > 0.5).sum())
-        values += levels.size
-        if levels.max() > worst or worst_path is None:
-            worst, worst_path = float(levels.max()), path
-    dump.close()
-    share = different / values
-    print(
-        f"{semantics} side {side}: {len(paths)} pictures, largest difference {worst:.6f} levels ({worst_path.name}), "
-        f"{different} of {values} values off by more than half a level, {bit_equal} pictures bit-equal"
-    )
-    if semantics == "tv-u8":
-        return worst > 1.01 or share > LIMIT_U8_DIFFERENT.get(side, 5e-4)
-    return worst > LIMIT_FLOAT_LEVELS
+        levels = np.nan_to_num(np.abs(ours.astype(np.float64) - reference) * std * 255, nan=np.inf)
+        self.bit_equal += int(np.array_equal(ours, reference))
+        if levels.max() > self.worst or self.worst_path is None:
+            self.worst, self.worst_path = float(levels.max()), path
+        if not np.array_equal(self.pixels(path, "bf16"), to_bfloat16(ours)):
+            self.wrong.append(f"{path.name}: bfloat16 is not the float32 rounded")
+        exact = (reference.astype(np.float64) * std + mean) * 255
+        off = np.abs(self.pixels(path, "u8") - exact.clip(0, 255)).max()
+        if off > (0.001 if self.semantics in WHOLE_LEVELS else 0.5 + LIMIT_LEVELS[self.semantics] + 0.001):
+            self.wrong.append(f"{path.name}: uint8 is off by {off:.4f}")
+
+    def report(self):
+        for dump in self.dumps.values():
+            dump.close()
+        failed = bool(self.wrong) or self.worst > LIMIT_LEVELS[self.semantics]
+        name = self.worst_path.name if self.worst_path else "none"
+        print(
+            f"{self.semantics} side {self.side}: {self.pictures} pictures, {self.bit_equal} bit-equal, "
+            f"{self.refused} refused by both, largest difference {self.worst:.6f} levels ({name})"
+        )
+        for line in self.wrong:
+            print("  DIFFERS", line)
+        return failed
+
+
+def compare_transforms(program, paths, side):
+    comparisons = [Comparison(program, side, semantics) for semantics in LIMIT_LEVELS]
+    for path in paths:
+        with Image.open(path) as picture:
+            rgb = picture.convert("RGB")
+        for comparison in comparisons:
+            comparison.compare(path, rgb)
+    return sum(comparison.report() for comparison in comparisons)
 
 
 def main():
@@ -230,8 +287,7 @@ def main():
             failures += compare_decoding(program, paths + synthetic, upright=True)
         chosen = (choose_spread(paths, options.count) if paths else []) + synthetic
         for side in options.sides:
-            for semantics in ("tv-float-aa", "tv-u8"):
-                failures += compare_transform(program, chosen, side, semantics)
+            failures += compare_transforms(program, chosen, side)
     print("PASS" if failures == 0 else f"FAIL ({failures})")
     return 1 if failures else 0
 
