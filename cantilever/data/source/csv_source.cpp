@@ -83,9 +83,12 @@ class CsvSource final : public RecordSource {
     CANTILEVER_CHECK(!records_.empty(), file_, ": there is no header line");
     read_header();
     CANTILEVER_CHECK(!records_.empty(), file_, ": there are no rows, only the header");
+    if (caption_rows_) search_picture_folders();
   }
 
   int64_t size() const override { return static_cast<int64_t>(records_.size()); }
+
+  bool has_caption_rows() const override { return caption_rows_; }
 
   std::string description() const override {
     return concat(file_, " (", size(), " rows, ",
@@ -145,6 +148,10 @@ class CsvSource final : public RecordSource {
       columns.push_back(column);
     }
     choice_ = choose_columns(file_, columns, options_);
+    // Kaggle's editions of Flickr8k (captions.txt) and Flickr30k (results.csv).
+    const bool flickr8k = names == std::vector<std::string>{"image", "caption"} &&
+                          std::filesystem::path(file_).extension() == ".txt";
+    caption_rows_ = flickr8k || delimiter_ == '|';
     column_count_ = columns.size();
   }
 
@@ -153,6 +160,7 @@ class CsvSource final : public RecordSource {
   std::vector<Span> records_;
   ColumnChoice choice_;
   size_t column_count_ = 0;
+  bool caption_rows_ = false;
 };
 
 }  // namespace

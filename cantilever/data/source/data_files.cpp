@@ -4,8 +4,12 @@
 #include <array>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "cantilever/base/error.h"
+#include "cantilever/base/log.h"
+#include "cantilever/data/source/dataset_card.h"
+#include "cantilever/data/source/file_patterns.h"
 
 namespace cantilever {
 namespace {
@@ -23,14 +27,6 @@ const std::vector<SplitWords>& split_words() {
       {"validation", {"validation", "valid", "dev", "val"}},
       {"test", {"test", "testing", "eval", "evaluation"}}};
   return kWords;
-}
-
-std::string lower_extension(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char byte) {
-    return static_cast<char>(byte >= 'A' && byte <= 'Z' ? byte + 32 : byte);
-  });
-  return extension;
 }
 
 template <size_t N>
@@ -55,16 +51,27 @@ bool has_word(const std::string& text, const std::string& word, bool folder) {
   return false;
 }
 
-bool in_split_folder(const fs::path& relative, const std::string& word) {
-  const fs::path parents = relative.parent_path();
-  return std::any_of(parents.begin(), parents.end(),
-                     [&](const fs::path& part) { return has_word(part.string(), word, true); });
+// Whether one of the folders of a path below the set is called like a split.
+bool in_split_folder(const std::string& file, const std::string& word) {
+  for (size_t at = 0, slash = file.find('/'); slash != std::string::npos;
+       at = slash + 1, slash = file.find('/', at)) {
+    if (has_word(file.substr(at, slash - at), word, true)) return true;
+  }
+  return false;
+}
+
+std::string file_name(const std::string& file) {
+  return file.substr(file.rfind('/') + 1);
+}
+
+bool named_like_split(const std::string& file, const std::string& word) {
+  return has_word(file_name(file), word, false);
 }
 
 // "train" of data/train-00000-of-00002.parquet or data/train-00000-of-00002-0a1b2c3d.parquet.
-std::string sharded_split(const fs::path& relative) {
-  if (relative.parent_path() != "data") return "";
-  const std::string name = relative.filename().string();
+std::string sharded_split(const std::string& file) {
+  if (!file.starts_with("data/") || file.find('/', 5) != std::string::npos) return "";
+  const std::string name = file.substr(5);
   const auto digits = [&](size_t at) {
     return at + 5 <= name.size() &&
            std::all_of(name.begin() + static_cast<int64_t>(at),
@@ -77,188 +84,282 @@ std::string sharded_split(const fs::path& relative) {
   return name.find('.', dash + 15) == std::string::npos ? "" : name.substr(0, dash);
 }
 
-bool is_hidden(const fs::path& name) {
-  return name.string().starts_with(".") || name.string().starts_with("__");
+bool is_hidden(const std::string& name) {
+  return name.starts_with(".") || name.starts_with("__");
 }
 
-// All files below the folder that matter, as paths relative to it, in name order.
-std::vector<fs::path> list_files(const fs::path& folder) {
+using Files = std::vector<std::string>;  // paths below the folder of the set
+
+// All files below the folder that matter, in name order.
+Files list_files(const fs::path& folder) {
   constexpr std::array<std::string_view, 7> kIgnored = {
       "README.md",      "config.json",       "dataset_info.json", "dataset_infos.json",
       "dummy_data.zip", "dataset_dict.json", "state.json"};
-  std::vector<fs::path> files;
+  Files files;
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, error);
   CANTILEVER_CHECK(!error, folder.string(), ": the folder cannot be listed: ", error.message());
+  const size_t above = (folder / "").string().size();
   for (; entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     CANTILEVER_CHECK(!error, folder.string(), ": the folder cannot be listed: ", error.message());
-    const fs::path name = entry->path().filename();
+    const std::string& path = entry->path().native();
+    const std::string name = file_name(path);
     std::error_code ignored;
     if (entry->is_directory(ignored)) {
       if (is_hidden(name)) entry.disable_recursion_pending();
-    } else if (!name.string().starts_with(".") && !one_of(name.string(), kIgnored)) {
-      files.push_back(entry->path().lexically_relative(folder));
+    } else if (!name.starts_with(".") && !one_of(name, kIgnored)) {
+      files.push_back(path.substr(above));
     }
   }
-  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
-    return a.generic_string() < b.generic_string();
-  });
+  std::sort(files.begin(), files.end());
   return files;
 }
 
-using Grouped = std::vector<std::pair<std::string, std::vector<fs::path>>>;
+struct Grouped {
+  std::vector<std::pair<std::string, Files>> splits;
+  std::string rule;
+};
 
 // Files for which `belongs(file, word)` holds, by split; one that fits two splits counts for both,
 // as in `datasets`.
 template <class Belongs>
-Grouped group_by_words(const std::vector<fs::path>& files, const Belongs& belongs) {
-  Grouped groups;
+Grouped group_by_words(const Files& files, const Belongs& belongs, const char* rule) {
+  Grouped groups{{}, rule};
   for (const SplitWords& split : split_words()) {
-    std::vector<fs::path> members;
-    for (const fs::path& file : files) {
+    Files members;
+    for (const std::string& file : files) {
       if (std::any_of(split.words.begin(), split.words.end(),
                       [&](const std::string& word) { return belongs(file, word); })) {
         members.push_back(file);
       }
     }
-    if (!members.empty()) groups.emplace_back(split.name, std::move(members));
+    if (!members.empty()) groups.splits.emplace_back(split.name, std::move(members));
   }
   return groups;
 }
 
-Grouped group_by_split(const std::vector<fs::path>& files) {
-  std::map<std::string, std::vector<fs::path>> sharded;
-  for (const fs::path& file : files) {
+Grouped group_by_split(const Files& files) {
+  std::map<std::string, Files> sharded;
+  for (const std::string& file : files) {
     const std::string split = sharded_split(file);
     if (!split.empty()) sharded[split].push_back(file);
   }
-  if (!sharded.empty()) return {sharded.begin(), sharded.end()};
-  Grouped groups = group_by_words(files, in_split_folder);
-  if (!groups.empty()) return groups;
-  groups = group_by_words(files, [](const fs::path& file, const std::string& word) {
-    return has_word(file.filename().string(), word, false);
-  });
-  if (!groups.empty()) return groups;
-  return {{"train", files}};
+  if (!sharded.empty()) return {{sharded.begin(), sharded.end()}, "shards data/SPLIT-nnnnn"};
+  Grouped groups = group_by_words(files, in_split_folder, "by the names of folders");
+  if (!groups.splits.empty()) return groups;
+  groups = group_by_words(files, named_like_split, "by the names of files");
+  if (!groups.splits.empty()) return groups;
+  return {{{"train", files}}, "none named, all is train"};
+}
+
+// COCO keeps captions_train2017.json and captions_val2017.json in annotations/, beside tables of
+// boxes and folders of pictures called like splits: its captions go by their own names.
+Files coco_files(const fs::path& folder, const Files& files) {
+  Files coco;
+  for (const std::string& file : files) {
+    if (!file_name(file).starts_with("captions_") || !file.ends_with(".json")) continue;
+    std::string head(4096, '\0');
+    std::ifstream stream(folder / file);
+    stream.read(head.data(), static_cast<std::streamsize>(head.size()));
+    const bool object = head[std::min(head.find_first_not_of(" \t\r\n"), head.size() - 1)] == '{';
+    const bool named = head.find("\"images\"") != std::string::npos ||
+                       head.find("\"annotations\"") != std::string::npos ||
+                       head.find("\"info\"") != std::string::npos ||
+                       head.find("\"licenses\"") != std::string::npos;
+    if (object && named) coco.push_back(file);
+  }
+  return coco;
+}
+
+bool is_table(FileKind kind) {
+  return kind != FileKind::kPicture && kind != FileKind::kUnread && kind != FileKind::kOther;
 }
 
 // Of the files of a split, those to read: metadata files beside pictures, else the tables of the
-// most telling format.
-SplitFiles choose_tables(const fs::path& folder, const std::string& name,
-                         const std::vector<fs::path>& files) {
+// most telling format, else the pictures alone.
+SplitFiles choose_tables(const fs::path& folder, const std::string& name, const Files& files) {
   std::map<FileKind, std::vector<fs::path>> tables;
   std::vector<fs::path> metadata;
-  size_t pictures = 0;
-  for (const fs::path& file : files) {
-    const FileKind kind = file_kind(folder / file);
-    pictures += kind == FileKind::kPicture ? 1 : 0;
-    if (kind == FileKind::kPicture || kind == FileKind::kUnread || kind == FileKind::kOther)
-      continue;
-    (is_metadata_file(file) ? metadata : tables[kind]).push_back(folder / file);
-  }
   SplitFiles split;
   split.name = name;
-  if (!metadata.empty() && (pictures > 0 || tables.empty())) {
+  split.folder = folder;
+  for (const std::string& file : files) {
+    FileKind kind = file_kind_by_name(file);
+    if (kind == FileKind::kOther || kind == FileKind::kCsv) kind = file_kind(folder / file);
+    if (kind == FileKind::kPicture) split.pictures.push_back(file);
+    if (!is_table(kind)) continue;
+    (is_metadata_file(file) ? metadata : tables[kind]).push_back(folder / file);
+  }
+  if (!metadata.empty() && (!split.pictures.empty() || tables.empty())) {
     split.tables = metadata;
     split.image_folder = true;
+    split.pictures.clear();
     return split;
   }
   size_t most = 0;  // the format with the most files, in a draw the first of these
-  for (const FileKind kind :
-       {FileKind::kParquet, FileKind::kArrow, FileKind::kJson, FileKind::kCsv, FileKind::kTsv}) {
+  for (const FileKind kind : {FileKind::kParquet, FileKind::kArrow, FileKind::kJson, FileKind::kCsv,
+                              FileKind::kTsv, FileKind::kTar, FileKind::kFlickr, FileKind::kBars}) {
     if (tables[kind].size() > most) {
       most = tables[kind].size();
       split.tables = tables[kind];
     }
   }
+  for (const auto& [kind, others] : tables) {
+    if (!others.empty() && others != split.tables) {
+      log_info(concat(folder.string(), ": of split ", name, " the files of ",
+                      kind_name(file_kind(split.tables.front())), " are read, not the ",
+                      others.size(), " of ", kind_name(kind), " (", others.front().string(),
+                      others.size() > 1 ? ", ..." : "", ")"));
+    }
+  }
+  if (!split.tables.empty()) split.pictures.clear();
   return split;
 }
 
-// Says what is there instead of a table.
-[[noreturn]] void refuse(const fs::path& folder, const std::vector<fs::path>& files) {
-  size_t pictures = 0;
-  std::string unread;
-  for (const fs::path& file : files) {
-    const FileKind kind = file_kind(folder / file);
-    pictures += kind == FileKind::kPicture ? 1 : 0;
-    if (kind == FileKind::kUnread && unread.empty()) {
-      unread = concat("; ", file.string(), " is ", unread_format(file), ", which is not read yet");
-    }
+// Splits of pictures whose metadata file stands above the folders of the splits: its rows are told
+// apart by the path of the picture.
+void share_metadata_above(const fs::path& folder, const Files& files,
+                          std::vector<SplitFiles>& splits) {
+  std::vector<fs::path> above;
+  for (const std::string& file : files) {
+    const bool in_split =
+        std::any_of(split_words().begin(), split_words().end(), [&](const SplitWords& split) {
+          return std::any_of(split.words.begin(), split.words.end(),
+                             [&](const std::string& word) { return in_split_folder(file, word); });
+        });
+    if (is_metadata_file(file) && !in_split) above.push_back(folder / file);
   }
-  if (pictures > 0 && unread.empty()) {
-    unread =
-        concat("; it has ", pictures,
-               " pictures, but no metadata.csv, metadata.jsonl or metadata.parquet with a column "
-               "file_name and the captions");
+  if (above.empty()) return;
+  for (SplitFiles& split : splits) {
+    if (!split.tables.empty()) continue;
+    const auto words =
+        std::find_if(split_words().begin(), split_words().end(),
+                     [&](const SplitWords& known) { return known.name == split.name; });
+    if (words == split_words().end()) continue;
+    split.tables = above;
+    split.image_folder = true;
+    split.pictures.clear();
+    split.row_filter = [words](const std::string& picture) {
+      return std::any_of(words->words.begin(), words->words.end(),
+                         [&](const std::string& word) { return in_split_folder(picture, word); });
+    };
+  }
+}
+
+// Says what is there instead of a table.
+[[noreturn]] void refuse(const fs::path& folder, const Files& files) {
+  std::string unread;
+  for (const std::string& file : files) {
+    if (file_kind_by_name(file) == FileKind::kUnread && unread.empty()) {
+      unread = concat("; ", file, " is ", unread_format(file), ", which is not read yet");
+    }
   }
   throw_error(concat(folder.string(), ": there is nothing to read among ", files.size(), " files",
                      unread, ". Read are ", read_formats()));
 }
 
+// The configuration of README.md that is meant; nullopt when there is none.
+std::optional<CardConfig> choose_config(const fs::path& folder, const std::string& wanted) {
+  const std::vector<CardConfig> configs = read_card_configs(folder / "README.md");
+  if (configs.empty()) return std::nullopt;
+  std::string names;
+  for (const CardConfig& config : configs) {
+    names += concat(names.empty() ? "" : ", ", config.name);
+    if (config.name == wanted) return config;
+  }
+  if (!wanted.empty() && wanted != "default") return std::nullopt;
+  for (const CardConfig& config : configs) {
+    if (config.is_default || config.name == "default" || configs.size() == 1) return config;
+  }
+  throw_error(concat((folder / "README.md").string(), ": the set has the configurations ", names,
+                     " and none is the default; pass one with --dataset_config_name"));
+}
+
+// The files that the patterns of a configuration mean.
+Grouped group_by_config(const fs::path& folder, const Files& files, const CardConfig& config) {
+  const std::string readme = (folder / "README.md").string();
+  if (!config.unknown_keys.empty()) {
+    std::string keys;
+    for (const std::string& key : config.unknown_keys) {
+      keys += concat(keys.empty() ? "" : ", ", quoted(key));
+    }
+    log_warning(concat(readme, ": of configuration ", quoted(config.name),
+                       " the following is not understood and has no effect: ", keys));
+  }
+  Grouped groups{{}, concat("by README.md, configuration ", quoted(config.name))};
+  for (const auto& [split, patterns] : config.data_files) {
+    Files members;
+    std::set<std::string> seen;
+    for (const std::string& pattern : patterns) {
+      const std::string full =
+          config.data_dir.empty() ? pattern : concat(config.data_dir, "/", pattern);
+      bool fits_any = false;
+      for (const std::string& file : files) {
+        if (!fits_pattern(file, full)) continue;
+        fits_any = true;
+        if (seen.insert(file).second) members.push_back(file);
+      }
+      CANTILEVER_CHECK(fits_any, readme, ": of configuration ", quoted(config.name),
+                       " the pattern ", quoted(full), " of split ", quoted(split),
+                       " fits no file below ", folder.string());
+    }
+    groups.splits.emplace_back(split, std::move(members));
+  }
+  return groups;
+}
+
+FoundFiles choose_files(const fs::path& folder, const Files& files, const Grouped& groups) {
+  FoundFiles found;
+  found.rule = groups.rule;
+  bool pictures = false;
+  for (const auto& [name, members] : groups.splits) {
+    SplitFiles split = choose_tables(folder, name, members);
+    pictures = pictures || !split.pictures.empty();
+    if (!split.tables.empty() || !split.pictures.empty()) found.splits.push_back(std::move(split));
+  }
+  share_metadata_above(folder, files, found.splits);
+  // Pictures without a table count only where no split has one.
+  const auto has_tables = [](const SplitFiles& split) { return !split.tables.empty(); };
+  if (std::any_of(found.splits.begin(), found.splits.end(), has_tables)) {
+    std::erase_if(found.splits, [&](const SplitFiles& split) { return !has_tables(split); });
+  }
+  if (found.splits.empty()) refuse(folder, files);
+  return found;
+}
+
 }  // namespace
 
-FileKind file_kind(const fs::path& path) {
-  constexpr std::array<std::string_view, 3> kParquet = {".parquet", ".geoparquet", ".gpq"};
-  constexpr std::array<std::string_view, 3> kJson = {".jsonl", ".json", ".ndjson"};
-  constexpr std::array<std::string_view, 9> kPictures = {".jpg", ".jpeg", ".png",  ".webp", ".gif",
-                                                         ".bmp", ".tif",  ".tiff", ".jfif"};
-  const std::string extension = lower_extension(path);
-  if (one_of(extension, kParquet)) return FileKind::kParquet;
-  if (one_of(extension, kJson)) return FileKind::kJson;
-  if (extension == ".csv") return FileKind::kCsv;
-  if (extension == ".tsv") return FileKind::kTsv;
-  if (extension == ".arrow") return FileKind::kArrow;
-  if (one_of(extension, kPictures)) return FileKind::kPicture;
-  if (!unread_format(path).empty()) return FileKind::kUnread;
-  if (extension == ".txt") {
-    std::string line;
-    std::ifstream file(path);
-    line.resize(4096);
-    file.read(line.data(), static_cast<std::streamsize>(line.size()));
-    line.resize(static_cast<size_t>(file.gcount()));
-    line.resize(std::min(line.find('\n'), line.size()));
-    if (line.find('\t') != std::string::npos) return FileKind::kTsv;
-    if (line.find(',') != std::string::npos) return FileKind::kCsv;
-  }
-  return FileKind::kOther;
+bool has_card_config(const fs::path& folder, const std::string& config) {
+  const std::vector<CardConfig> configs = read_card_configs(folder / "README.md");
+  return std::any_of(configs.begin(), configs.end(),
+                     [&](const CardConfig& known) { return known.name == config; });
 }
 
-std::string unread_format(const fs::path& path) {
-  const std::string extension = lower_extension(path);
-  const std::string name = path.filename().string();
-  if (name.ends_with(".tar.gz") || name.ends_with(".tgz") || extension == ".tar") {
-    return "a WebDataset tar";
+FoundFiles find_data_files(const fs::path& folder, bool one_split, const std::string& config) {
+  const Files files = list_files(folder);
+  if (!one_split) {
+    const std::optional<CardConfig> card = choose_config(folder, config);
+    if (card && !card->data_files.empty()) {
+      return choose_files(folder, files, group_by_config(folder, files, *card));
+    }
+    if (card && !card->data_dir.empty() && card->data_dir != ".") {
+      const fs::path below = folder / card->data_dir;
+      std::error_code ignored;
+      CANTILEVER_CHECK(fs::is_directory(below, ignored), (folder / "README.md").string(),
+                       ": the folder ", quoted(card->data_dir), " of configuration ",
+                       quoted(card->name), " is not there");
+      const Files inner = list_files(below);
+      return choose_files(below, inner, group_by_split(inner));
+    }
   }
-  if (extension == ".arrow" || extension == ".feather") return "an Arrow IPC file (save_to_disk)";
-  if (extension == ".token") return "a Flickr8k .token file";
-  if (extension == ".zip") return "a zip archive";
-  if (extension == ".gz" || extension == ".zst" || extension == ".bz2" || extension == ".xz") {
-    return "a compressed file";
+  const Files coco = coco_files(folder, files);
+  if (!coco.empty()) {
+    Grouped groups = group_by_words(coco, named_like_split, "by the names of COCO's files");
+    if (one_split || groups.splits.empty()) groups = {{{"train", coco}}, "all of COCO's captions"};
+    return choose_files(folder, coco, groups);
   }
-  if (extension == ".xlsx" || extension == ".ods") return "a spreadsheet";
-  return "";
-}
-
-const char* read_formats() {
-  return "Parquet (.parquet), JSON lines and JSON (.jsonl, .json), CSV and TSV (.csv, .tsv), and "
-         "image folders with metadata.csv, metadata.jsonl or metadata.parquet";
-}
-
-bool is_metadata_file(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name == "metadata.csv" || name == "metadata.jsonl" || name == "metadata.parquet";
-}
-
-std::vector<SplitFiles> find_data_files(const fs::path& folder, bool one_split) {
-  const std::vector<fs::path> files = list_files(folder);
-  const Grouped groups = one_split ? Grouped{{"train", files}} : group_by_split(files);
-  std::vector<SplitFiles> splits;
-  for (const auto& [name, members] : groups) {
-    SplitFiles split = choose_tables(folder, name, members);
-    if (!split.tables.empty()) splits.push_back(std::move(split));
-  }
-  if (splits.empty()) refuse(folder, files);
-  return splits;
+  const Grouped groups = one_split ? Grouped{{{"train", files}}, "one"} : group_by_split(files);
+  return choose_files(folder, files, groups);
 }
 
 }  // namespace cantilever

@@ -91,9 +91,14 @@ struct Member {
   size_t value = 0;  // offset
 };
 
+struct Members {
+  std::vector<Member> list;
+  size_t end = 0;  // behind the object
+};
+
 // The members of the object at `open`; nullopt when it is not well-formed.
-std::optional<std::vector<Member>> find_members(std::string_view text, size_t open) {
-  std::vector<Member> members;
+std::optional<Members> find_members(std::string_view text, size_t open) {
+  Members members;
   size_t at = skip_blank(text, open + 1);
   while (at < text.size() && text[at] == '"') {
     const size_t key_end = skip_string(text, at);
@@ -101,35 +106,30 @@ std::optional<std::vector<Member>> find_members(std::string_view text, size_t op
     const size_t colon = skip_blank(text, key_end);
     if (colon >= text.size() || text[colon] != ':') return std::nullopt;
     const size_t value = skip_blank(text, colon + 1);
-    members.push_back({std::string(text.substr(at + 1, key_end - at - 2)), value});
+    members.list.push_back({std::string(text.substr(at + 1, key_end - at - 2)), value});
     const size_t end = skip_value(text, value);
     if (end == std::string_view::npos || end == value) return std::nullopt;
     at = skip_blank(text, end);
     if (at < text.size() && text[at] == ',') at = skip_blank(text, at + 1);
   }
   if (at >= text.size() || text[at] != '}') return std::nullopt;
+  members.end = at + 1;
   return members;
 }
 
 // The records of one object that is the whole file.
 std::vector<Span> find_in_object(std::string_view text, size_t open, const std::string& file) {
-  const std::optional<std::vector<Member>> members = find_members(text, open);
+  const std::optional<Members> members = find_members(text, open);
   CANTILEVER_CHECK(members.has_value(), file, ": the JSON object is damaged");
   std::string keys;
-  bool images = false;
-  bool annotations = false;
-  for (const Member& member : *members) {
-    const bool list = text[member.value] == '[';
-    if (member.key == "data" && list) return find_elements(text, member.value, file);
-    images = images || (member.key == "images" && list);
-    annotations = annotations || (member.key == "annotations" && list);
+  for (const Member& member : members->list) {
+    if (member.key == "data" && text[member.value] == '[') {
+      return find_elements(text, member.value, file);
+    }
     keys += concat(keys.empty() ? "" : ", ", quoted(member.key, 40));
   }
-  CANTILEVER_CHECK(!(images && annotations), file,
-                   ": this is a COCO captions file, which is not read yet; make a row of every "
-                   "annotation ({\"image_path\": ..., \"caption\": ...})");
   // An object without a list is a set of one row.
-  if (std::none_of(members->begin(), members->end(),
+  if (std::none_of(members->list.begin(), members->list.end(),
                    [&](const Member& member) { return text[member.value] == '['; })) {
     return {{open, skip_value(text, open)}};
   }
@@ -138,6 +138,27 @@ std::vector<Span> find_in_object(std::string_view text, size_t open, const std::
 }
 
 }  // namespace
+
+size_t end_of_json_value(std::string_view text) {
+  return skip_value(text, 0);
+}
+
+std::optional<CocoArrays> find_coco_arrays(std::string_view text, size_t start,
+                                           const std::string& file) {
+  const size_t first = skip_blank(text, start);
+  if (first >= text.size() || text[first] != '{') return std::nullopt;
+  const std::optional<Members> members = find_members(text, first);
+  if (!members || skip_blank(text, members->end) != text.size()) return std::nullopt;
+  size_t images = 0;  // no value stands at the start of the file
+  size_t annotations = 0;
+  for (const Member& member : members->list) {
+    if (text[member.value] != '[') continue;
+    if (member.key == "images") images = member.value;
+    if (member.key == "annotations") annotations = member.value;
+  }
+  if (images == 0 || annotations == 0) return std::nullopt;
+  return CocoArrays{find_elements(text, images, file), find_elements(text, annotations, file)};
+}
 
 std::vector<Span> find_json_records(std::string_view text, size_t start, const std::string& file) {
   const size_t first = skip_blank(text, start);
@@ -155,10 +176,10 @@ std::vector<Span> find_json_records(std::string_view text, size_t start, const s
       value_end != std::string_view::npos && skip_blank(text, value_end) == text.size();
   if (!whole_file) return find_lines(text, start);
   // One object is the whole file: a set of one row, or an object around the rows.
-  const std::optional<std::vector<Member>> members = find_members(text, first);
+  const std::optional<Members> members = find_members(text, first);
   const bool wraps =
       members.has_value() &&
-      std::any_of(members->begin(), members->end(), [&](const Member& member) {
+      std::any_of(members->list.begin(), members->list.end(), [&](const Member& member) {
         return text[member.value] == '[' && text[skip_blank(text, member.value + 1)] == '{';
       });
   if (wraps || value_end > line_end) return find_in_object(text, first, file);

@@ -6,12 +6,10 @@
 #include "cantilever/base/error.h"
 #include "cantilever/base/log.h"
 #include "cantilever/data/order/sample_order.h"
-#include "cantilever/data/source/arrow_source.h"
 #include "cantilever/data/source/data_files.h"
-#include "cantilever/data/source/parquet_source.h"
-#include "cantilever/data/source/record_source.h"
+#include "cantilever/data/source/file_patterns.h"
+#include "cantilever/data/source/open_tables.h"
 #include "cantilever/data/source/saved_dataset.h"
-#include "cantilever/data/source/shards.h"
 
 namespace cantilever {
 
@@ -29,62 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 using Splits = std::map<std::string, std::shared_ptr<ExampleSource>>;
 
-TableOptions table_options(const SourceOptions& options, const fs::path& set_folder,
-                           bool image_folder) {
-  TableOptions table;
-  table.image_column = options.image_column;
-  table.caption_column = options.caption_column;
-  table.image_root = options.image_root;
-  table.set_folder = set_folder;
-  table.confine = !options.allow_outside_paths;
-  table.image_folder = image_folder;
-  return table;
-}
-
-std::shared_ptr<ExampleSource> open_tables(const std::vector<fs::path>& files,
-                                           const TableOptions& options) {
-  const std::shared_ptr<ParquetCache> cache = make_parquet_cache();
-  const std::shared_ptr<ArrowCache> arrow_cache = make_arrow_cache();
-  std::vector<std::shared_ptr<ExampleSource>> shards;
-  for (const fs::path& file : files) {
-    switch (file_kind(file)) {
-      case FileKind::kParquet:
-        shards.push_back(open_parquet(file, options, cache, static_cast<int64_t>(shards.size())));
-        break;
-      case FileKind::kArrow:
-        shards.push_back(
-            open_arrow(file, options, arrow_cache, static_cast<int64_t>(shards.size())));
-        break;
-      case FileKind::kJson:
-        shards.push_back(open_json(file, options));
-        break;
-      case FileKind::kCsv:
-        shards.push_back(open_csv(file, options, ','));
-        break;
-      case FileKind::kTsv:
-        shards.push_back(open_csv(file, options, '\t'));
-        break;
-      default: {
-        const std::string format = unread_format(file);
-        throw_error(concat(file.string(), ": ",
-                           format.empty() ? "the format is not known"
-                                          : concat("this is ", format, ", which is not read yet"),
-                           ". Read are ", read_formats()));
-      }
-    }
-  }
-  return shards.size() == 1 ? shards.front() : join_shards(std::move(shards));
-}
-
-std::shared_ptr<ExampleSource> open_tables_checked(const std::vector<fs::path>& files,
-                                                   const TableOptions& options) {
-  std::shared_ptr<ExampleSource> source = open_tables(files, options);
-  CANTILEVER_CHECK(source->size() > 0, files.front().string(),
-                   files.size() > 1 ? " and the others" : "",
-                   ": there are no rows, no examples to work with");
-  return source;
-}
-
 fs::path check_exists(const std::string& path, const std::string& flag) {
   std::error_code ignored;
   CANTILEVER_CHECK(fs::exists(path, ignored), flag, ": ", path, " does not exist");
@@ -98,36 +40,99 @@ fs::path set_folder(const SourceOptions& options) {
   check_exists(folder.string(), "--data_dir");
   const std::string& config = options.dataset_config_name;
   if (config.empty() || config == "default") return folder;
+  if (options.data_dir.empty() && has_card_config(folder, config)) return folder;
   std::error_code ignored;
   CANTILEVER_CHECK(fs::is_directory(folder / config, ignored), "--dataset_config_name ", config,
-                   ": ", folder.string(), " has no folder of that name");
+                   ": ", folder.string(),
+                   " has no folder of that name, and its README.md no such "
+                   "configuration");
   return folder / config;
+}
+
+// The splits of the folder of a set.
+FoundFiles find_splits(const SourceOptions& options, const fs::path& folder) {
+  FoundFiles found;
+  if (is_saved_dataset(folder)) {
+    found.rule = "as save_to_disk wrote them";
+    for (const SavedSplit& split : find_saved_splits(folder)) {
+      SplitFiles files;
+      files.name = split.name;
+      files.tables = split.files;
+      found.splits.push_back(std::move(files));
+    }
+  } else {
+    // The configurations of README.md are those of the folder that was named.
+    const bool configured = options.data_dir.empty() && folder == options.dataset_name;
+    found = find_data_files(folder, false, configured ? options.dataset_config_name : "");
+  }
+  return found;
+}
+
+Splits open_folder(const SourceOptions& options) {
+  const TableOptions table = table_options(options, options.dataset_name, false);
+  const fs::path folder = set_folder(options);
+  const FoundFiles found = find_splits(options, folder);
+  std::string names;
+  for (const SplitFiles& split : found.splits) {
+    names += concat(names.empty() ? "" : ", ", split.name);
+  }
+  log_info(concat(folder.string(), ": splits ", names, " (", found.rule, ")"));
+  Splits splits;
+  for (const SplitFiles& split : found.splits) {
+    splits[split.name] = open_split(split, table, options.caption_choice);
+  }
+  return splits;
+}
+
+// One file or folder as one split; the columns of its first table go to `seen` when it is given.
+std::shared_ptr<ExampleSource> open_path(const fs::path& path, const SourceOptions& options,
+                                         const std::shared_ptr<std::vector<ColumnInfo>>& seen) {
+  const std::vector<fs::path> files = expand_files(path.string());
+  std::error_code ignored;
+  const bool folder = files.size() == 1 && fs::is_directory(files.front(), ignored);
+  SplitFiles split;
+  if (!folder) {
+    split.tables = files;
+    split.image_folder = is_metadata_file(files.front());
+  } else if (is_saved_dataset(path)) {
+    for (const SavedSplit& saved : find_saved_splits(path)) {
+      split.tables.insert(split.tables.end(), saved.files.begin(), saved.files.end());
+    }
+  } else {
+    split = find_data_files(path, /*one_split=*/true).splits.front();
+  }
+  TableOptions table = table_options(options, folder ? path : fs::path(), split.image_folder);
+  table.seen_columns = seen;
+  if (seen && split.tables.size() > 1) split.tables.resize(1);
+  return open_split(split, table, options.caption_choice);
+}
+
+struct FirstTable {
+  SplitFiles split;
+  TableOptions options;
+};
+
+FirstTable first_table(const SourceOptions& options) {
+  FirstTable first;
+  first.split = find_splits(options, set_folder(options)).splits.front();
+  if (first.split.tables.size() > 1) first.split.tables.resize(1);
+  first.split.row_filter = nullptr;
+  first.options = table_options(options, options.dataset_name, first.split.image_folder);
+  return first;
 }
 
 Splits open_set(const SourceOptions& options) {
   std::error_code ignored;
+  if (fs::is_directory(options.dataset_name, ignored)) return open_folder(options);
+  const bool pattern = has_wildcards(options.dataset_name) ||
+                       options.dataset_name.find('{') != std::string::npos ||
+                       options.dataset_name.find("::") != std::string::npos;
   CANTILEVER_CHECK(
-      fs::exists(options.dataset_name, ignored), "--dataset_name ", options.dataset_name,
+      pattern || fs::exists(options.dataset_name, ignored), "--dataset_name ", options.dataset_name,
       ": there is no such file or folder. Names on the Hugging Face Hub are not fetched "
       "yet: download the set (hf download --repo-type dataset NAME --local-dir FOLDER) "
       "and pass its folder");
-  if (fs::is_regular_file(options.dataset_name, ignored)) {
-    return {{"train", open_source(options.dataset_name, options)}};
-  }
-  const fs::path folder = set_folder(options);
-  Splits splits;
-  if (is_saved_dataset(folder)) {
-    for (const SavedSplit& split : find_saved_splits(folder)) {
-      splits[split.name] =
-          open_tables_checked(split.files, table_options(options, options.dataset_name, false));
-    }
-    return splits;
-  }
-  for (const SplitFiles& split : find_data_files(folder, false)) {
-    splits[split.name] = open_tables_checked(
-        split.tables, table_options(options, options.dataset_name, split.image_folder));
-  }
-  return splits;
+  return {{"train", open_source(options.dataset_name, options)}};
 }
 
 Splits open_named_files(const SourceOptions& options) {
@@ -146,9 +151,19 @@ Splits open_named_files(const SourceOptions& options) {
     if (entry.path.empty()) continue;
     CANTILEVER_CHECK(!splits.contains(entry.split), entry.flag, ": the ", entry.split,
                      " split is given twice, as a file and as a folder");
-    splits[entry.split] = open_source(check_exists(entry.path, entry.flag), options);
+    try {
+      splits[entry.split] = open_source(entry.path, options);
+    } catch (const Error& error) {
+      throw_error(concat(entry.flag, ": ", error.what()));
+    }
   }
   return splits;
+}
+
+void check_image_root(const SourceOptions& options) {
+  std::error_code ignored;
+  CANTILEVER_CHECK(options.image_root.empty() || fs::is_directory(options.image_root, ignored),
+                   "--image_root: ", options.image_root, " is no folder");
 }
 
 // The cut of the reference script: datasets' train_test_split(0.4, shuffled), then its test part
@@ -185,6 +200,7 @@ std::map<std::string, std::shared_ptr<ExampleSource>> open_splits(const SourceOp
                    "--train_file, --validation_file, --test_file, --train_dir, --validation_dir");
   CANTILEVER_CHECK(options.dataset_name.empty() || !files_given,
                    "--dataset_name and data files were both given; pass one of them");
+  check_image_root(options);
   Splits splits = options.dataset_name.empty() ? open_named_files(options) : open_set(options);
   for (const auto& [name, source] : splits) log_info(concat(name, ": ", source->description()));
   const bool validation = splits.contains("validation");
@@ -197,21 +213,33 @@ std::map<std::string, std::shared_ptr<ExampleSource>> open_splits(const SourceOp
 
 std::shared_ptr<ExampleSource> open_source(const std::filesystem::path& path,
                                            const SourceOptions& options) {
+  check_image_root(options);
+  return open_path(path, options, nullptr);
+}
+
+std::vector<ColumnInfo> describe_columns(const SourceOptions& options) {
+  const auto seen = std::make_shared<std::vector<ColumnInfo>>();
+  std::string path = options.dataset_name;
+  for (const std::string* given :
+       {&options.train_file, &options.train_dir, &options.validation_file, &options.validation_dir,
+        &options.test_file}) {
+    if (path.empty()) path = *given;
+  }
+  CANTILEVER_CHECK(!path.empty(), "no data were given: pass --dataset_name (a folder or file)");
   std::error_code ignored;
-  CANTILEVER_CHECK(fs::exists(path, ignored), path.string(), ": there is no such file or folder");
-  if (!fs::is_directory(path, ignored)) {
-    return open_tables_checked({path}, table_options(options, "", is_metadata_file(path)));
-  }
-  if (is_saved_dataset(path)) {
-    std::vector<fs::path> files;
-    for (const SavedSplit& split : find_saved_splits(path)) {
-      files.insert(files.end(), split.files.begin(), split.files.end());
+  try {
+    if (!options.dataset_name.empty() && fs::is_directory(options.dataset_name, ignored)) {
+      FirstTable first = first_table(options);
+      first.options.seen_columns = seen;
+      open_split(first.split, first.options, CaptionChoice::kFirst);
+    } else {
+      open_path(path, options, seen);
     }
-    return open_tables_checked(files, table_options(options, path, false));
+  } catch (const Error&) {
+    // Columns that do not fit are no matter here.
+    if (seen->empty()) throw;
   }
-  const std::vector<SplitFiles> found = find_data_files(path, /*one_split=*/true);
-  return open_tables_checked(found.front().tables,
-                             table_options(options, path, found.front().image_folder));
+  return *seen;
 }
 
 }  // namespace cantilever

@@ -4,7 +4,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "cantilever/data/source/columns.h"
 #include "cantilever/data/source/example_source.h"
 
 namespace cantilever {
@@ -39,8 +41,13 @@ struct SourceOptions {
 // missing (all columns with types, the file, the nearest name), no rows.
 std::map<std::string, std::shared_ptr<ExampleSource>> open_splits(const SourceOptions& options);
 
-// One file or folder as one split.
+// One file or folder as one split. A file may be several: braces (shards/{00000..00009}.tar),
+// wildcards in its name, and "::" between them are understood.
 std::shared_ptr<ExampleSource> open_source(const std::filesystem::path& path,
                                            const SourceOptions& options);
+
+// All columns of the set, names and types, of its first table; image_column and caption_column need
+// not fit. What has no columns (COCO, tar) names its parts.
+std::vector<ColumnInfo> describe_columns(const SourceOptions& options);
 
 }  // namespace cantilever

@@ -107,6 +107,32 @@ std::string without_trailing_slash(std::string path) {
   return path;
 }
 
+// The folder, those in it, and those in its folder "images", in name order.
+void add_with_subfolders(const fs::path& folder, std::vector<fs::path>& folders) {
+  constexpr size_t kMost = 200;
+  const auto list = [](const fs::path& parent) {
+    std::vector<fs::path> found;
+    std::error_code error;
+    for (fs::directory_iterator entry(parent, error);
+         !error && entry != fs::directory_iterator() && found.size() < kMost;
+         entry.increment(error)) {
+      std::error_code ignored;
+      const std::string name = entry->path().filename().string();
+      if (!name.starts_with(".") && entry->is_directory(ignored)) found.push_back(entry->path());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  folders.push_back(folder);
+  for (const fs::path& below : list(folder)) {
+    folders.push_back(below);
+    if (below.filename() == "images" || below.filename() == "Images") {
+      const std::vector<fs::path> deeper = list(below);
+      folders.insert(folders.end(), deeper.begin(), deeper.end());
+    }
+  }
+}
+
 bool leaves_lexically(std::string_view path) {
   int depth = 0;
   for (size_t at = 0; at <= path.size();) {
@@ -184,6 +210,41 @@ PictureRoot picture_root(const fs::path& file, const TableOptions& options) {
   if (!options.image_root.empty()) return {options.image_root, options.image_root};
   const fs::path folder = file.parent_path().empty() ? fs::path(".") : file.parent_path();
   return {folder, options.set_folder.empty() ? folder : options.set_folder};
+}
+
+std::vector<PictureRoot> find_picture_folders(const fs::path& file, const TableOptions& options,
+                                              const std::vector<std::string>& names) {
+  std::vector<fs::path> folders;
+  if (!options.image_root.empty()) {
+    add_with_subfolders(options.image_root, folders);
+  } else {
+    const fs::path here = file.parent_path().empty() ? fs::path(".") : file.parent_path();
+    const fs::path above = here == "." ? fs::path("..") : here / "..";
+    add_with_subfolders(here, folders);
+    if (options.set_folder.empty() ||
+        here.lexically_normal() != options.set_folder.lexically_normal()) {
+      add_with_subfolders(above.lexically_normal(), folders);
+    }
+  }
+  std::vector<std::pair<size_t, fs::path>> hits;
+  for (const fs::path& folder : folders) {
+    const auto is_there = [&](const std::string& name) {
+      std::error_code ignored;
+      return !name.empty() && name.front() != '/' && name.find('\0') == std::string::npos &&
+             !leaves_lexically(name) && fs::is_regular_file(folder / name, ignored);
+    };
+    const auto count = static_cast<size_t>(std::count_if(names.begin(), names.end(), is_there));
+    if (count > 0) hits.emplace_back(count, folder);
+    if (count == names.size()) break;
+  }
+  std::stable_sort(hits.begin(), hits.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<PictureRoot> roots;
+  for (const auto& [count, folder] : hits) {
+    roots.push_back({folder, folder});
+    if (count == names.size()) break;
+  }
+  return roots;
 }
 
 PictureFiles::PictureFiles(PictureRoot root, bool confine)

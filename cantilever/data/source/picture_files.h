@@ -27,6 +27,13 @@ struct PictureRoot {
 // set's folder as the limit where there is one.
 PictureRoot picture_root(const std::filesystem::path& file, const TableOptions& options);
 
+// The folders in which pictures of a table were found, the one with the most first: below
+// --image_root, else in and beside the table's folder and in the folders "images" there. Each is
+// the limit of its pictures. Never outside the set's folder where there is one.
+std::vector<PictureRoot> find_picture_folders(const std::filesystem::path& file,
+                                              const TableOptions& options,
+                                              const std::vector<std::string>& names);
+
 // Finds and maps the picture files that a table names. May be used by several threads at once.
 class PictureFiles {
  public:

@@ -8,11 +8,9 @@
 namespace cantilever {
 
 RecordSource::RecordSource(const std::filesystem::path& file, const TableOptions& options)
-    : RecordSource(file, options, {picture_root(file, options)}) {}
-
-RecordSource::RecordSource(const std::filesystem::path& file, const TableOptions& options,
-                           std::vector<PictureRoot> roots)
-    : file_(file.string()), options_(options), pictures_(std::move(roots), options.confine) {}
+    : file_(file.string()),
+      options_(options),
+      pictures_(std::make_unique<PictureFiles>(picture_root(file, options), options.confine)) {}
 
 void RecordSource::check_row(int64_t row) const {
   CANTILEVER_CHECK(row >= 0 && row < size(), file_, ": there is no row ", row, ", only ", size());
@@ -24,7 +22,7 @@ void RecordSource::read(int64_t row, uint64_t draw, Example& example) const {
   Texts texts{.caption = &example.caption, .picture = &example.image_path};
   read_texts(row, draw, texts);
   example.image_kind = texts.kind;
-  pictures_.load(example.image_path, [&] { return place(row); }, example);
+  pictures_->load(example.image_path, [&] { return place(row); }, example);
 }
 
 void RecordSource::read_caption(int64_t row, uint64_t draw, std::string& caption) const {
@@ -46,6 +44,24 @@ int64_t RecordSource::caption_count(int64_t row) const {
 
 int64_t RecordSource::count_captions(int64_t) const {
   return 1;
+}
+
+void RecordSource::search_picture_folders() {
+  constexpr int64_t kSamples = 2000;
+  std::vector<std::string> names;
+  std::string name;
+  for (int64_t row = 0; row < size() && row < kSamples; ++row) {
+    try {
+      read_picture_path(row, name);
+    } catch (const Error&) {
+      continue;
+    }
+    if (names.empty() || names.back() != name) names.push_back(name);
+  }
+  std::vector<PictureRoot> roots = find_picture_folders(file_, options_, names);
+  if (!roots.empty()) {
+    pictures_ = std::make_unique<PictureFiles>(std::move(roots), options_.confine);
+  }
 }
 
 uint64_t RecordSource::fingerprint() const {

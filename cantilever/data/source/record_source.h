@@ -10,9 +10,6 @@ namespace cantilever {
 class RecordSource : public ExampleSource {
  public:
   RecordSource(const std::filesystem::path& file, const TableOptions& options);
-  // With pictures in one of several folders.
-  RecordSource(const std::filesystem::path& file, const TableOptions& options,
-               std::vector<PictureRoot> roots);
 
   void read(int64_t row, uint64_t draw, Example& example) const final;
   void read_caption(int64_t row, uint64_t draw, std::string& caption) const final;
@@ -22,6 +19,10 @@ class RecordSource : public ExampleSource {
 
   // The picture's path as stored, into `path`.
   void read_picture_path(int64_t row, std::string& path) const;
+
+  // Whether the format has a row for every caption (COCO, Flickr8k) instead of one for every
+  // picture.
+  virtual bool has_caption_rows() const { return false; }
 
  protected:
   // Set what is not null: caption number `draw` modulo their count, the picture's path as stored,
@@ -34,13 +35,18 @@ class RecordSource : public ExampleSource {
   virtual void read_texts(int64_t row, uint64_t draw, Texts& texts) const = 0;
   virtual int64_t count_captions(int64_t row) const;
 
+  // Of a format whose pictures lie in a folder beside: looks for those of the first rows below
+  // --image_root, else in the folders in and beside that of the file (COCO's annotations/ and
+  // train2017/), and takes the folders that have some. To be called at the end of a constructor.
+  void search_picture_folders();
+
   std::string file_;  // path, for messages
   TableOptions options_;
 
  private:
   void check_row(int64_t row) const;
 
-  PictureFiles pictures_;
+  std::unique_ptr<PictureFiles> pictures_;
 };
 
 // A path of a picture in a table of texts: what kind of picture it makes.
@@ -58,5 +64,11 @@ std::shared_ptr<RecordSource> open_json(const std::filesystem::path& path,
                                         const TableOptions& options);
 std::shared_ptr<RecordSource> open_csv(const std::filesystem::path& path,
                                        const TableOptions& options, char delimiter);
+// null when the file is no COCO file (an object with the arrays "images" and "annotations").
+std::shared_ptr<RecordSource> open_coco(const std::filesystem::path& path,
+                                        const TableOptions& options);
+// Lines NAME#NUMBER<tab>CAPTION: Flickr8k.token, results_20130124.token.
+std::shared_ptr<RecordSource> open_flickr(const std::filesystem::path& path,
+                                          const TableOptions& options);
 
 }  // namespace cantilever
