@@ -1,6 +1,7 @@
 #include "cantilever/data/image/exif.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -17,9 +18,9 @@ class TiffBytes {
   TiffBytes(std::string_view bytes, bool little_endian)
       : bytes_(bytes), little_endian_(little_endian) {}
 
-  std::optional<uint32_t> number(size_t offset, size_t length) const {
+  std::optional<uint64_t> number(size_t offset, size_t length) const {
     if (offset > bytes_.size() || bytes_.size() - offset < length) return std::nullopt;
-    uint32_t value = 0;
+    uint64_t value = 0;
     for (size_t i = 0; i < length; ++i) {
       const size_t at = little_endian_ ? offset + length - 1 - i : offset + i;
       value = value << 8U | static_cast<unsigned char>(bytes_[at]);
@@ -32,21 +33,17 @@ class TiffBytes {
   bool little_endian_;
 };
 
-size_t integer_type_size(uint32_t type) {
-  switch (type) {
-    case 3:  // SHORT
-    case 8:  // SSHORT
-      return 2;
-    case 4:   // LONG
-    case 9:   // SLONG
-    case 13:  // IFD
-      return 4;
-    default:
-      return 0;
-  }
+// Bytes a value of a TIFF type, 0 for types that Pillow passes over.
+size_t type_size(uint64_t type) {
+  constexpr std::array<uint8_t, 17> kSizes = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8};
+  return type < kSizes.size() ? kSizes[type] : 0;
 }
 
-int valid_orientation(uint32_t value) {
+bool is_integer_type(uint64_t type) {
+  return type == 3 || type == 4 || type == 6 || type == 8 || type == 9 || type == 13 || type == 16;
+}
+
+int valid_orientation(uint64_t value) {
   return value >= 1 && value <= 8 ? static_cast<int>(value) : 0;
 }
 
@@ -64,24 +61,36 @@ int exif_orientation(std::string_view exif) {
   const std::optional<bool> little_endian = is_little_endian_tiff(exif);
   if (!little_endian) return 0;
   const TiffBytes tiff(exif, *little_endian);
-  const std::optional<uint32_t> directory = tiff.number(4, 4);
+  const auto directory = tiff.number(4, 4);
   if (!directory) return 0;
-  const std::optional<uint32_t> entries = tiff.number(*directory, 2);
+  const auto entries = tiff.number(*directory, 2);
   if (!entries) return 0;
-  int orientation = 0;
-  for (uint32_t i = 0; i < *entries; ++i) {
-    const size_t entry = size_t{*directory} + 2 + size_t{i} * 12;
+  uint64_t data_size = 0;
+  for (uint64_t i = 0; i < *entries; ++i) {
+    const uint64_t entry = *directory + 2 + i * 12;
     const auto tag = tiff.number(entry, 2);
     const auto type = tiff.number(entry + 2, 2);
     const auto count = tiff.number(entry + 4, 4);
     const auto inlined = tiff.number(entry + 8, 4);
     if (!tag || !type || !count || !inlined) break;  // the directory is cut short
-    const size_t size = integer_type_size(*type);
-    if (*tag != kOrientationTag || size == 0 || *count == 0) continue;
-    const size_t at = size * size_t{*count} <= 4 ? entry + 8 : *inlined;
-    if (const auto value = tiff.number(at, size)) orientation = valid_orientation(*value);
+    const uint64_t size = type_size(*type) * *count;
+    if (size == 0) continue;
+    const bool is_far = size > 4;
+    if (is_far) {
+      // Data in all that the block cannot hold is passed over; data outside of the block ends the
+      // directory, whatever comes behind it.
+      data_size += size;
+      if (data_size > exif.size()) continue;
+      if (*inlined > exif.size() || exif.size() - *inlined < size) break;
+    }
+    if (*tag != kOrientationTag) continue;
+    // The first one counts. One that says nothing keeps XMP from being asked.
+    const size_t at = is_far ? *inlined : entry + 8;
+    const auto value = is_integer_type(*type) ? tiff.number(at, type_size(*type)) : std::nullopt;
+    const int orientation = value ? valid_orientation(*value) : 0;
+    return orientation == 0 ? 1 : orientation;
   }
-  return orientation;
+  return 0;
 }
 
 int xmp_orientation(std::string_view xmp) {
@@ -96,7 +105,7 @@ int xmp_orientation(std::string_view xmp) {
       continue;
     }
     if (!rest.empty() && rest[0] >= '0' && rest[0] <= '9') {
-      return valid_orientation(static_cast<uint32_t>(rest[0] - '0'));
+      return valid_orientation(static_cast<uint64_t>(rest[0] - '0'));
     }
   }
   return 0;

@@ -107,7 +107,12 @@ class HeaderReader {
     header_.height = std::max(header_.height, header_.top + header_.frame_height);
     const uint8_t flags = byte_at(frame, 8);
     header_.interlaced = (flags & 64U) != 0;
-    if ((flags & 128U) != 0) header_.palette = take_palette(flags);
+    header_.is_grey = header_.palette.empty();
+    if ((flags & 128U) != 0) {
+      const std::string_view local = take_palette(flags);
+      header_.is_grey = local.empty();
+      if (!local.empty()) header_.palette = local;
+    }
     header_.code_bits = byte_at(take(1, "the code size"), 0);
     header_.data_offset = at_;
   }

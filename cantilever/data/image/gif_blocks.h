@@ -17,8 +17,9 @@ struct GifHeader {
   int frame_width = 0;
   int frame_height = 0;
   bool interlaced = false;
-  // Empty when indices are grey levels: there is no palette or it is that ramp.
+  // Empty when indices are grey levels: there is no palette but that ramp.
   std::string_view palette;
+  bool is_grey = false;  // by Pillow's mode, which may be "L" with colours of the global palette
   std::optional<uint8_t> transparent;
   int code_bits = 0;       // minimum code size of the picture data
   size_t data_offset = 0;  // of its first block

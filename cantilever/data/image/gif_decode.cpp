@@ -253,7 +253,7 @@ DecodedImage decode_gif(std::span<const std::byte> encoded, const DecodeOptions&
   const RgbPalette palette = palette_of(header);
   DecodedImage image;
   image.format = "GIF";
-  image.mode = header.palette.empty() ? "L" : "P";
+  image.mode = header.is_grey ? "L" : "P";
   image.width = header.width;
   image.height = header.height;
   const size_t width = static_cast<size_t>(header.width);

@@ -140,6 +140,7 @@ class Decoder {
     TIFFGetField(tiff(), TIFFTAG_IMAGEWIDTH, &width);
     TIFFGetField(tiff(), TIFFTAG_IMAGELENGTH, &height);
     check(width == layout_.width && height == layout_.height, "its size");
+    unpack_with_zlib();
     if (is_read_as_rgba()) {
       decode_as_rgba();
       return;
@@ -159,6 +160,16 @@ class Decoder {
   void check(bool sound, const char* where) const {
     CANTILEVER_CHECK(sound, "TIFF: broken or truncated; ", where, " cannot be read",
                      source_.complaint[0] != '\0' ? ": " : "", source_.complaint);
+  }
+
+  // With libdeflate, libtiff 4.5 takes a strip that unpacks to more than its rows for read although
+  // nothing may have been written. Pillow's libtiff has none.
+  void unpack_with_zlib() {
+    uint16_t compression = 0;
+    TIFFGetField(tiff(), TIFFTAG_COMPRESSION, &compression);
+    if (compression == COMPRESSION_DEFLATE || compression == COMPRESSION_ADOBE_DEFLATE) {
+      TIFFSetField(tiff(), TIFFTAG_DEFLATE_SUBCODEC, DEFLATE_SUBCODEC_ZLIB);
+    }
   }
 
   // YCbCr with its subsampling is left to libtiff, of JPEG to libjpeg.
