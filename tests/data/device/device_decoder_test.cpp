@@ -63,7 +63,8 @@ void expect_equal_to_the_host(const DeviceBatch& batch) {
   for (size_t i = 0; i < batch.jobs.size(); ++i) {
     const DeviceJob& job = batch.jobs[i];
     if (job.path != Path::kDevice) {
-      EXPECT_THAT(batch.pixels[i], Each(-77.0F)) << "picture " << i;
+      const std::vector<float>& pixels = batch.pixels[i];
+      EXPECT_TRUE(std::all_of(pixels.begin(), pixels.end(), [](float v) { return v == -77; })) << i;
       continue;
     }
     const HostResult host =
@@ -378,7 +379,7 @@ TEST(DeviceDecoderCorpus, PhotosAndOddPicturesAsOnTheHost) {
   const auto run = [&](const char* folder, bool turned) {
     DeviceBatch batch;
     for (const Bytes& file : files_of(fs::path(corpus) / folder)) {
-      batch.add(file, {.apply_exif_orientation = turned});
+      batch.add(file, {.apply_exif_orientation = turned, .max_pixels = 3'000'000});
     }
     ASSERT_FALSE(batch.jobs.empty());
     batch.decode(*decoder);
