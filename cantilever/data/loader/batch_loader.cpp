@@ -154,13 +154,18 @@ struct BatchLoader::State {
     const int64_t epoch = start_epoch + position / per_epoch;
     const int64_t index = position % per_epoch;
     slot(number).prepare(epoch, index, order, options, maker.has_text());
-    if (index == 0 && !alone()) epoch_ahead = epoch + 1;
+    if (index == 0 && !alone() && !is_end(epoch + 1)) epoch_ahead = epoch + 1;
+  }
+
+  bool is_end(int64_t epoch) const { return options.end_epoch > 0 && epoch >= options.end_epoch; }
+  bool exists(int64_t number) const {
+    return !is_end(start_epoch + (start_index + number) / order.batches_per_epoch());
   }
 
   // Gives free slots to further batches. The batch delivered last is given up.
   void open_batches() {
     const int64_t before = prepared;
-    while (prepared - next_number < static_cast<int64_t>(slots.size())) {
+    while (prepared - next_number < static_cast<int64_t>(slots.size()) && exists(prepared)) {
       prepare(prepared);
       ++prepared;
     }
@@ -369,6 +374,8 @@ const Batch& BatchLoader::next() {
   const StageClock::time_point begin = StageClock::now();
   if (state.first_next.load() == StageClock::time_point{}) state.first_next = begin;
   if (!state.started) seek(state.start_epoch, state.start_index);
+  CANTILEVER_ASSERT(state.exists(state.next_number), "a batch of epoch ", state.options.end_epoch,
+                    ", where the loader ends");
   if (state.alone()) {
     state.build_here();
   } else {

@@ -51,7 +51,8 @@ struct LoaderOptions {
   uint64_t seed = 42;
   bool shuffle = true;
   bool drop_last = false;
-  TransformOptions transform;                                 // semantics may be kReference here
+  int64_t end_epoch = 0;       // no batch of it or of a later one is made ahead; 0: there is no end
+  TransformOptions transform;  // semantics may be kReference here
   ExifOrientation exif_orientation = ExifOrientation::kAuto;  // kAuto: only for kImageFeature
   DecodeOptions decode;
   OnBadSample on_bad_sample = OnBadSample::kFail;
@@ -108,7 +109,8 @@ class BatchLoader {
   // Starts (again) at a position; epochs run on without end. Waits for samples in work.
   void seek(int64_t epoch, int64_t index);
   // The next batch; the reference stays valid until the following call. Throws the Error of a bad
-  // sample (kFail) with row, file and reason when its batch is due.
+  // sample (kFail) with row, file and reason when its batch is due, and InternalError behind the
+  // last batch before end_epoch.
   const Batch& next();
   // Gives up the batches made ahead and lets the threads sleep until next() or seek(), which make
   // them anew: next() goes on where it would have. Ends the validity of the last batch.

@@ -38,7 +38,7 @@ std::string cache_key(const ExampleSource& source, const LoaderOptions& options)
 
 void check_combination(const LoaderOptions& options) {
   const bool cached = options.cache.tier != CacheTier::kOff;
-  const bool changed = !(options.augmentation == AugmentationOptions{});
+  const bool changed = options.augmentation.any();
   CANTILEVER_CHECK(!(cached && changed),
                    "a cache of finished pictures (--decoded_cache) and augmentation exclude each "
                    "other: an augmented picture is another one in each epoch");
@@ -66,7 +66,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const ExampleSource> source,
   if (!options.device_decode) {
     options_.device = nullptr;
   } else if (!options.device) {
-    throw_error("no device was opened to decode pictures");
+    options_.device = open_device_decoder("cpu");
   }
   if (options.cache.tier != CacheTier::kOff) {
     cache_ = DecodedCache::open(options.cache, source_->size(),
@@ -206,7 +206,7 @@ void SampleMaker::make_picture(int64_t row, const SampleTask& task, SampleMemory
     make_cached_picture(row, job, task.place, memory, times);
   } else {
     AugmentationDraw draw;
-    const bool changed = !(options_.augmentation == AugmentationOptions{});
+    const bool changed = options_.augmentation.any();
     if (changed) {
       draw = {options_.augmentation,
               mix_key(mix_key(options_.seed, static_cast<uint64_t>(task.epoch)),
