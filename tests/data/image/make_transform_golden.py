@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/image/{transform,decode}.bin: what torchvision and Pillow make of tiny pictures.
+"""Writes tests/golden/image/{transform,decode,colour}.bin: what torchvision and others make of tiny pictures.
 
-    python make_transform_golden.py        (pillow 13.0, torch 2.11, torchvision 0.26; CPU with AVX2 and FMA)
+    python make_transform_golden.py        (pillow 13.0, torch 2.11, torchvision 0.26, transformers 5.24; CPU with
+                                            AVX2 and FMA)
 
-transform.bin: int32 count, then for each case int32 width, height, side, semantics (0 tv-float-aa, 1 tv-u8) and
-float32 [3, side, side]. The pictures are not stored: golden_file.h makes the same ones (`synthetic_picture`).
+transform.bin: int32 count, then for each case int32 width, height, side, semantics (0 tv-float-aa, 1 tv-u8,
+2 tv-float-noaa, 3 pil-u8, 4 hf-processor) and float32 [3, side, side]. The pictures are not stored: support.h makes the
+same ones (`synthetic_picture`).
+
+colour.bin: int32 count, then for each case int32 operation (0 brightness, 1 contrast, 2 saturation, 3 hue,
+4 grayscale), float64 factor, uint8 [3, 11, 13] and float32 [3, 11, 13]: the operation on synthetic_picture(13, 11) as
+uint8 and as float (`to_tensor`, stretched to -0.1..1.1 as resizing overshoots).
 
 decode.bin: int32 count, then for each picture a name (int32 length, bytes), the encoded file (int32 length, bytes),
 int32 upright (1: PIL.ImageOps.exif_transpose first), int32 width, int32 height and the RGB bytes.
@@ -18,7 +24,9 @@ import numpy as np
 import torch
 from PIL import Image, ImageOps
 from torchvision.transforms import CenterCrop, Compose, ConvertImageDtype, InterpolationMode, Normalize, Resize
+from torchvision.transforms import functional as F
 from torchvision.transforms.functional import to_tensor
+from transformers import BridgeTowerImageProcessor
 
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 STD = (0.26862954, 0.26130258, 0.27577711)
@@ -43,17 +51,46 @@ def synthetic_picture(width, height):
     return np.array(values, np.uint8).reshape(height, width, 3)
 
 
+# Sides that are multiples of 32 and one that is not; padded, cropped, capped at 1333/800 of the side.
+PROCESSOR_CASES = [(20, 13, 32), (45, 50, 32), (31, 31, 64), (50, 33, 64), (33, 50, 64), (70, 40, 40), (1, 1, 32)]
+
+
 def transform_case(width, height, side, semantics):
-    transform = Compose([
-        Resize([side], interpolation=InterpolationMode.BICUBIC, antialias=True),
-        CenterCrop(side),
-        ConvertImageDtype(torch.float32),
-        Normalize(MEAN, STD),
-    ])  # fmt: skip
     picture = synthetic_picture(width, height)
+    finish = Compose([ConvertImageDtype(torch.float32), Normalize(MEAN, STD)])
+    geometry = Compose([
+        Resize([side], interpolation=InterpolationMode.BICUBIC, antialias=semantics != 2),
+        CenterCrop(side),
+    ])  # fmt: skip
     if semantics == 1:
-        return transform(torch.from_numpy(picture).permute(2, 0, 1)).numpy()
-    return transform(to_tensor(picture)).numpy()
+        return finish(geometry(torch.from_numpy(picture).permute(2, 0, 1))).numpy()
+    if semantics == 3:
+        return finish(to_tensor(geometry(Image.fromarray(picture)))).numpy()
+    if semantics == 4:
+        processor = BridgeTowerImageProcessor(size={"shortest_edge": side}, crop_size={"shortest_edge": side})
+        return processor(Image.fromarray(picture), return_tensors="np")["pixel_values"][0]
+    return finish(geometry(to_tensor(picture))).numpy()
+
+
+COLOUR_CASES = [
+    (0, 0.0), (0, 0.6), (0, 1.7), (1, 0.0), (1, 0.3), (1, 1.45), (2, 0.0), (2, 0.55), (2, 1.8), (3, -0.5), (3, -0.17),
+    (3, 0.0), (3, 0.08), (3, 0.5), (4, 0.0),
+]  # fmt: skip
+COLOUR_OPERATIONS = [
+    F.adjust_brightness, F.adjust_contrast, F.adjust_saturation, F.adjust_hue,
+    lambda pixels, _: F.rgb_to_grayscale(pixels, num_output_channels=3),
+]  # fmt: skip
+
+
+def write_colour():
+    levels = torch.from_numpy(synthetic_picture(13, 11)).permute(2, 0, 1).contiguous()
+    fractions = levels.to(torch.float32) / 255 * 1.2 - 0.1
+    with open(GOLDEN / "colour.bin", "wb") as file:
+        file.write(struct.pack("<i", len(COLOUR_CASES)))
+        for operation, factor in COLOUR_CASES:
+            file.write(struct.pack("<id", operation, factor))
+            file.write(COLOUR_OPERATIONS[operation](levels, factor).contiguous().numpy().tobytes())
+            file.write(COLOUR_OPERATIONS[operation](fractions, factor).contiguous().numpy().astype("<f4").tobytes())
 
 
 def encode(picture, kind, **options):
@@ -100,12 +137,13 @@ def decode_cases():
 
 
 def write_transform():
+    cases = [(*case, semantics) for case in CASES for semantics in range(4)]
+    cases += [(*case, 4) for case in PROCESSOR_CASES]
     with open(GOLDEN / "transform.bin", "wb") as file:
-        file.write(struct.pack("<i", len(CASES) * 2))
-        for width, height, side in CASES:
-            for semantics in (0, 1):
-                file.write(struct.pack("<4i", width, height, side, semantics))
-                file.write(transform_case(width, height, side, semantics).astype("<f4").tobytes())
+        file.write(struct.pack("<i", len(cases)))
+        for case in cases:
+            file.write(struct.pack("<4i", *case))
+            file.write(transform_case(*case).astype("<f4").tobytes())
 
 
 def write_decode():
@@ -126,4 +164,5 @@ if __name__ == "__main__":
     GOLDEN.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     write_transform()
+    write_colour()
     write_decode()
