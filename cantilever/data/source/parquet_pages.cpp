@@ -14,6 +14,20 @@ namespace {
 
 constexpr int64_t kLongestHeader = int64_t{16} << 20;  // as Arrow has it
 
+// Calls Arrow and turns whatever it throws into an Error that starts with `where()`.
+template <class Where, class Function>
+auto at_place(const Where& where, const Function& function) {
+  try {
+    return function();
+  } catch (const InternalError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw_error(concat(where(), ": there is not enough memory to decode it"));
+  } catch (const std::exception& error) {
+    throw_error(concat(where(), ": not readable as Parquet: ", error.what()));
+  }
+}
+
 int64_t table_bytes(const ParquetPageTable& table) {
   return 128 + static_cast<int64_t>(table.pages.capacity() * sizeof(ParquetPageTable::Entry));
 }
@@ -105,7 +119,8 @@ void ParquetColumn::scan_pages(int64_t group, ParquetPageTable& table) const {
       if (repeated_ && header->is(ParquetPageHeader::Type::kDataV2)) {
         found.rows = header->rows;
       } else if (repeated_) {
-        found = count_page_rows(slice(chunk, at, end));
+        found = at_place([&] { return where(group, at); },
+                         [&] { return count_page_rows(slice(chunk, at, end)); });
       }
       CANTILEVER_CHECK(
           header->values >= 0 && found.rows >= 0 && header->values <= chunk.values - values,
@@ -157,19 +172,18 @@ std::shared_ptr<const ParquetPage> ParquetColumn::page(int64_t group, const Parq
     return header ? header->uncompressed_bytes : 0;
   };
   return pages_->get({place_.file_number, group, place_.leaf, number}, expect, [&] {
-    try {
-      auto decoded = decode_data_page(bytes(), [&] { return dictionary(group, table.dictionary); });
-      const size_t rows = repeated_ ? decoded->row_starts.size() - 1 : decoded->offsets.size();
-      CANTILEVER_CHECK(rows == static_cast<size_t>(entry.rows), "the page has ", rows,
-                       " rows where ", entry.rows, " are claimed");
-      CANTILEVER_CHECK(!repeated_ || entry.continues || decoded->row_starts.front() == 0,
-                       "the page starts within a row, but is not said to");
-      return std::shared_ptr<const ParquetPage>(std::move(decoded));
-    } catch (const std::bad_alloc&) {
-      throw_error(concat(where(group, entry.offset), ": there is not enough memory to decode it"));
-    } catch (const std::exception& error) {
-      throw_error(concat(where(group, entry.offset), ": not readable as Parquet: ", error.what()));
-    }
+    return at_place(
+        [&] { return where(group, entry.offset); },
+        [&] {
+          auto decoded =
+              decode_data_page(bytes(), [&] { return dictionary(group, table.dictionary); });
+          const size_t rows = repeated_ ? decoded->row_starts.size() - 1 : decoded->offsets.size();
+          CANTILEVER_CHECK(rows == static_cast<size_t>(entry.rows), "the page has ", rows,
+                           " rows where ", entry.rows, " are claimed");
+          CANTILEVER_CHECK(!repeated_ || entry.continues || decoded->row_starts.front() == 0,
+                           "the page starts within a row, but is not said to");
+          return std::shared_ptr<const ParquetPage>(std::move(decoded));
+        });
   });
 }
 

@@ -6,6 +6,7 @@
 #include "cantilever/base/error.h"
 #include "cantilever/base/file.h"
 #include "cantilever/base/log.h"
+#include "tests/data/source/mapped_files.h"
 #include "tests/data/source/parquet_files.h"
 #include "tests/data/source/table_files.h"
 
@@ -173,7 +174,7 @@ TEST_F(ParquetSource, CutOffFilesAreNamed) {
       {picture_structs(numbered("bytes ", 9), numbered("p", 9)), strings(numbered("caption ", 9))});
   const std::string whole = read_file(path_);
   for (size_t size = 0; size < whole.size(); size += 7) {
-    write_text(path_, whole.substr(0, size));
+    test::replace_file(path_, whole.substr(0, size));
     EXPECT_THAT(error_of([&] { open(); }), HasSubstr("rows.parquet")) << size;
   }
   write_text(path_, whole.substr(0, whole.size() / 2));
@@ -206,7 +207,7 @@ TEST_F(ParquetSource, DamagedFilesNeverCrash) {
   for (size_t at = 0; at < whole.size(); at += 2) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ (at % 3 == 0 ? 0xff : at % 3 == 1 ? 0x01 : 0x80));
-    write_text(path_, damaged);
+    test::replace_file(path_, damaged);
     const std::string error = error_of([&] {
       const auto source = open();
       for (int64_t row = 0; row < std::min<int64_t>(source->size(), 100); ++row) source->get(row);
