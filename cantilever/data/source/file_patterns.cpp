@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostFiles = 1000000;
+constexpr size_t kMostFiles = 100000;
 
 // Whether [...] at `at` of the pattern holds `byte`; `end` is set behind it. A bracket that does
 // not close stands for itself.

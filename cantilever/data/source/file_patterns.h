@@ -14,7 +14,7 @@ bool has_wildcards(std::string_view text);
 
 // "x/{00000..00012}.tar" and "{a,b}.tar" as a shell (and open_clip) expands them, several patterns
 // joined by "::", in their order. A text without braces is itself. Throws Error for a range of more
-// than a million.
+// than a hundred thousand files.
 std::vector<std::string> expand_braces(const std::string& text);
 
 // The files that a path, a pattern of braces or wildcards means; the path itself when it exists.
