@@ -13,7 +13,7 @@ namespace {
 #define CANTILEVER_INLINE inline __attribute__((always_inline))
 
 // kJpegNaturalOrder in a pair, and the overflow slot for every step past the end of the block.
-constexpr size_t kPlaces = 64 + 32;
+constexpr size_t kPlaces = 64 + kJpegBlockEnd + 32;
 const std::array<uint8_t, kPlaces> kPlaceInPair = [] {
   std::array<uint8_t, kPlaces> places;
   places.fill(JpegBlockPair::kOverflow);
@@ -24,26 +24,29 @@ const std::array<uint8_t, kPlaces> kPlaceInPair = [] {
   return places;
 }();
 
+CANTILEVER_INLINE uint64_t load_big_endian(const uint8_t* from) {
+  uint64_t bytes;
+  std::memcpy(&bytes, from, sizeof(bytes));
+  return std::endian::native == std::endian::little ? __builtin_bswap64(bytes) : bytes;
+}
+
 struct BitReader {
   uint64_t bits;
-  int count;
+  uint64_t count;
   const uint8_t* next;
 
   // Afterwards at least 56 bits are there. Reads eight bytes from `next` on.
   CANTILEVER_INLINE void refill() {
-    uint64_t bytes;
-    std::memcpy(&bytes, next, sizeof(bytes));
-    if constexpr (std::endian::native == std::endian::little) bytes = __builtin_bswap64(bytes);
-    bits |= bytes >> count;
-    next += (63 - count) >> 3;
+    bits |= load_big_endian(next) >> count;
+    next += (63 - count) >> 3U;
     count |= 56;
   }
-  CANTILEVER_INLINE void drop(int used) {
+  CANTILEVER_INLINE void drop(unsigned used) {
     bits <<= used;
     count -= used;
   }
   // The value at bit `begin` with 63 - shift bits, extended; of no bits 0.
-  CANTILEVER_INLINE int value(int begin, int shift) const {
+  CANTILEVER_INLINE int value(unsigned begin, unsigned shift) const {
     constexpr uint64_t kAll = ~uint64_t{0} >> 1U;
     const uint64_t left = bits << begin;
     const auto is_positive = static_cast<uint64_t>(static_cast<int64_t>(left) >> 63);
@@ -58,6 +61,7 @@ __attribute__((noinline, cold)) JpegAcEntry long_ac_code(const JpegAcTable& tabl
   const int symbol = find_jpeg_code(table.codes, bits, length);
   if (symbol < 0) {
     entry.step = 64;  // no block ends there
+    entry.first_step = 64;
     return entry;
   }
   const int size = symbol & 15;
@@ -65,8 +69,8 @@ __attribute__((noinline, cold)) JpegAcEntry long_ac_code(const JpegAcTable& tabl
   entry.total = static_cast<uint8_t>(length + size);
   entry.value_begin = static_cast<uint8_t>(length);
   entry.value_shift = static_cast<uint8_t>(63 - size);
-  entry.second_step = static_cast<uint8_t>(run + 1);
   entry.step = static_cast<uint8_t>(size == 0 && run == 0 ? kJpegBlockEnd : run + 1);
+  entry.first_step = static_cast<uint8_t>(entry.step + 1);
   return entry;
 }
 
@@ -81,47 +85,44 @@ __attribute__((noinline, cold)) JpegDcEntry long_dc_code(const JpegDcTable& tabl
   return entry;
 }
 
-// The coefficients of a block behind its first.
-struct BlockState {
-  int last = 0;  // place of the last one, in zigzag order
-  // Before the latest lookup.
-  int last_before = 0;
-  uint64_t bits_before = 0;
-  const JpegAcEntry* entry = nullptr;
-};
-
-// One lookup: up to two coefficients.
+// One lookup: up to two coefficients. `last` is the place of the last one in zigzag order.
 template <bool kStore>
-CANTILEVER_INLINE void decode_step(BitReader& reader, const JpegAcTable& table, BlockState& state,
-                                   JpegAcEntry& long_entry, int16_t* block) {
+CANTILEVER_INLINE const JpegAcEntry* decode_step(BitReader& reader, const JpegAcTable& table,
+                                                 size_t& last, JpegAcEntry& long_entry,
+                                                 int16_t* block) {
   const JpegAcEntry* entry = &table.entries[reader.bits >> (64 - JpegAcTable::kBits)];
-  if (__builtin_expect(entry->total == 0, 0)) {
+  unsigned total = entry->total;
+  if (__builtin_expect(total == 0, 0)) {
     long_entry = long_ac_code(table, reader.bits);
     entry = &long_entry;
+    total = long_entry.total;
   }
+  const uint8_t* places = kPlaceInPair.data() + last;
+  last += entry->step;
   if constexpr (kStore) {
     const int value = reader.value(entry->value_begin, entry->value_shift);
-    const uint8_t* places = kPlaceInPair.data() + state.last;
-    block[places[entry->first_step]] = entry->first_value;
-    block[places[entry->second_step]] = static_cast<int16_t>(value);
+    const size_t first_place = places[entry->first_step];
+    const int16_t first_value = entry->first_value;
+    block[kPlaceInPair[last]] = static_cast<int16_t>(value);
+    block[first_place] = first_value;
   }
-  state.entry = entry;
-  state.bits_before = reader.bits;
-  state.last_before = state.last;
-  state.last += entry->step;
-  reader.drop(entry->total);
+  reader.drop(total);
+  return entry;
 }
 
 // The first of two coefficients was the last of the block: what was taken for the second belongs to
-// the next block.
-__attribute__((noinline, cold)) void return_second(BitReader& reader, const JpegAcTable& table,
-                                                   BlockState& state) {
+// the next block. `used` bits ago the reader stood before the first.
+__attribute__((noinline, cold)) BitReader return_second(const JpegAcTable& table, unsigned used,
+                                                        BitReader reader) {
+  const auto move_to = [&reader](uint64_t bits_back) {
+    const uint64_t whole = (reader.count + bits_back + 7) / 8;
+    const uint64_t skipped = whole * 8 - reader.count - bits_back;
+    const uint8_t* from = reader.next - whole;
+    return BitReader{load_big_endian(from) << skipped, 56 - skipped, from + 7};
+  };
   int length = 0;
-  const int symbol = find_jpeg_code(table.codes, state.bits_before, length);
-  const int used = length + (symbol & 15);
-  reader.bits = state.bits_before << used;
-  reader.count += state.entry->total - used;
-  state.last = 63;
+  const int symbol = find_jpeg_code(table.codes, move_to(used).bits, length);
+  return move_to(used - static_cast<unsigned>(length + (symbol & 15)));
 }
 
 template <bool kStore>
@@ -139,25 +140,25 @@ CANTILEVER_INLINE bool decode_block(BitReader& reader, const JpegBlockCode& code
   // after every refill.
   const JpegAcTable& ac = *code.ac;
   JpegAcEntry long_entry;
-  BlockState state;
-  decode_step<kStore>(reader, ac, state, long_entry, block);
-  while (state.last < 63) {
+  size_t last = 0;
+  const JpegAcEntry* entry = decode_step<kStore>(reader, ac, last, long_entry, block);
+  while (last < 63) {
     reader.refill();
-    decode_step<kStore>(reader, ac, state, long_entry, block);
-    if (state.last >= 63) break;
-    decode_step<kStore>(reader, ac, state, long_entry, block);
+    entry = decode_step<kStore>(reader, ac, last, long_entry, block);
+    if (last >= 63) break;
+    entry = decode_step<kStore>(reader, ac, last, long_entry, block);
   }
-  const bool is_full = state.last_before + state.entry->first_step == 63;
-  if (__builtin_expect(is_full && state.entry->first_value != 0, 0)) {
-    return_second(reader, ac, state);
+  if (__builtin_expect(last - entry->step + entry->first_step == 63, 0) &&
+      entry->first_value != 0) {
+    if (entry->step != entry->first_step) reader = return_second(ac, entry->total, reader);
+    last = 63;
   }
-  const int last = state.last;
   if constexpr (kStore) {
     block[0] = static_cast<int16_t>(last_dc);
     block[JpegBlockPair::kLast] = static_cast<int16_t>(last - kJpegBlockEnd);
   }
   const bool fits = last_dc == static_cast<int16_t>(last_dc);
-  return fits && (last == 63 || (last >= kJpegBlockEnd && last < kJpegBlockEnd + 64));
+  return fits && (last == 63 || last - kJpegBlockEnd < 64);
 }
 
 template <bool kStore>
@@ -168,7 +169,7 @@ CANTILEVER_INLINE bool decode_mcus(JpegEntropy& entropy, int count, JpegBlockPai
       if (entropy.until_restart == 0 && !entropy.start_segment(entropy.segment + 1)) return false;
       --entropy.until_restart;
     }
-    BitReader reader = {entropy.bits, entropy.count, entropy.next};
+    BitReader reader = {entropy.bits, static_cast<uint64_t>(entropy.count), entropy.next};
     for (int b = 0; b < entropy.blocks_per_mcu; ++b) {
       const JpegBlockCode& code = entropy.blocks[static_cast<size_t>(b)];
       int16_t* block = nullptr;
@@ -179,7 +180,7 @@ CANTILEVER_INLINE bool decode_mcus(JpegEntropy& entropy, int count, JpegBlockPai
       if (!decode_block<kStore>(reader, code, entropy.last_dc[code.component], block)) return false;
     }
     entropy.bits = reader.bits;
-    entropy.count = reader.count;
+    entropy.count = static_cast<int>(reader.count);
     entropy.next = reader.next;
     if (entropy.bits_left() < 0) return false;
   }

@@ -123,7 +123,9 @@ void JpegFast::prepare_blocks() {
     uint16_t* to = quantisation_[i / 2].data() + i % 2 * JpegBlockPair::kLane;
     for (size_t row = 0; row < 8; ++row) std::copy_n(values.data() + row * 8, 8, to + row * 16);
   }
-  for (JpegBlockPair& pair : pairs_) pair.coefficients.fill(0);
+  for (auto& group : pairs_) {
+    for (JpegBlockPair& pair : group) pair.coefficients.fill(0);
+  }
 }
 
 void JpegFast::prepare_planes() {
@@ -192,23 +194,30 @@ bool JpegFast::decode_mcu_row(bool wanted) {
 }
 
 bool JpegFast::decode_window_columns() {
+  for (size_t i = 0; i < static_cast<size_t>(2 * pairs_per_group_); ++i) {
+    const BlockTarget& target = targets_[i];
+    JpegPlane& plane = planes_[target.component];
+    const int column = (first_column_ + target.mcu) * target.columns_per_mcu + target.column;
+    places_[i] = {plane.row(target.row) + column, plane.stride()};
+  }
+  // A group is transformed while the next one is decoded, which hides the time that its
+  // coefficients need to arrive in the cache.
+  size_t turn = 0;
   for (int mcu = first_column_; mcu < end_column_; mcu += mcus_per_group_) {
     const int count = std::min(mcus_per_group_, end_column_ - mcu);
-    if (!kernels_.decode(entropy_, count, pairs_.data())) return false;
-    transform_group(mcu);
+    if (!kernels_.decode(entropy_, count, pairs_[turn].data())) return false;
+    turn ^= 1U;
+    if (mcu != first_column_) transform_group(pairs_[turn]);
   }
+  transform_group(pairs_[turn ^ 1U]);
   return true;
 }
 
-void JpegFast::transform_group(int first_mcu) {
-  const auto place_of = [this, first_mcu](const BlockTarget& target) {
-    JpegPlane& plane = planes_[target.component];
-    const int column = (first_mcu + target.mcu) * target.columns_per_mcu + target.column;
-    return JpegBlockPlace{plane.row(target.row) + column, plane.stride()};
-  };
+void JpegFast::transform_group(std::array<JpegBlockPair, 3>& pairs) {
   for (size_t i = 0; i < static_cast<size_t>(pairs_per_group_); ++i) {
-    kernels_.transform(pairs_[i], quantisation_[i], place_of(targets_[2 * i]),
-                       place_of(targets_[2 * i + 1]));
+    kernels_.transform(pairs[i], quantisation_[i], places_[2 * i], places_[2 * i + 1]);
+    places_[2 * i].samples += mcus_per_group_ * targets_[2 * i].columns_per_mcu;
+    places_[2 * i + 1].samples += mcus_per_group_ * targets_[2 * i + 1].columns_per_mcu;
   }
 }
 

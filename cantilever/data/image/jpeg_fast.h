@@ -59,8 +59,6 @@ class JpegFast {
   bool finish();
 
  private:
-  struct Group;
-
   bool prepare_tables();
   bool build_tables(const JpegFrameComponent& component, size_t index);
   void prepare_blocks();
@@ -68,7 +66,7 @@ class JpegFast {
   void prepare_window_rows();
   bool decode_mcu_row(bool wanted);
   bool decode_window_columns();
-  void transform_group(int first_mcu);
+  void transform_group(std::array<JpegBlockPair, 3>& pairs);
   void extend_edges();
   void emit_rows(int end);
   void emit_row(int y, uint8_t* rgb);
@@ -106,7 +104,8 @@ class JpegFast {
   int mcus_per_group_ = 1;
   int pairs_per_group_ = 0;
   std::array<BlockTarget, 6> targets_;
-  std::array<JpegBlockPair, 3> pairs_;
+  std::array<JpegBlockPlace, 6> places_;               // of the next group to transform
+  std::array<std::array<JpegBlockPair, 3>, 2> pairs_;  // of two groups, by turns
   std::array<JpegPairQuantisation, 3> quantisation_;
 
   std::array<JpegPlane, 3> planes_;

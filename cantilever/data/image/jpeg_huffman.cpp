@@ -58,14 +58,10 @@ JpegAcEntry lone_entry(ShortCode code) {
   const int size = size_of(code.symbol);
   const int run = run_of(code.symbol);
   entry.total = static_cast<uint8_t>(code.length + size);
-  if (size == 0) {
-    entry.step = static_cast<uint8_t>(run == 0 ? kJpegBlockEnd : run + 1);
-    return entry;
-  }
   entry.value_begin = code.length;
   entry.value_shift = static_cast<uint8_t>(63 - size);
-  entry.second_step = static_cast<uint8_t>(run + 1);
-  entry.step = entry.second_step;
+  entry.step = static_cast<uint8_t>(size == 0 && run == 0 ? kJpegBlockEnd : run + 1);
+  entry.first_step = static_cast<uint8_t>(entry.step + 1);
   return entry;
 }
 
@@ -75,17 +71,13 @@ JpegAcEntry joined_entry(const JpegAcEntry& first, int first_value, ShortCode re
   entry.total = first.total;
   entry.first_value = static_cast<int16_t>(first_value);
   entry.first_step = first.step;
-  entry.second_step = static_cast<uint8_t>(first.step + 1);
   entry.step = first.step;
   if (rest.length == 0) return entry;
   const JpegAcEntry second = lone_entry(rest);
   entry.total = static_cast<uint8_t>(first.total + second.total);
   entry.step = static_cast<uint8_t>(first.step + second.step);
-  if (size_of(rest.symbol) != 0) {
-    entry.value_begin = static_cast<uint8_t>(first.total + second.value_begin);
-    entry.value_shift = second.value_shift;
-    entry.second_step = entry.step;
-  }
+  entry.value_begin = static_cast<uint8_t>(first.total + second.value_begin);
+  entry.value_shift = second.value_shift;
   return entry;
 }
 

@@ -26,14 +26,14 @@ struct JpegDcEntry {
 // What the next bits mean inside of a block. Up to two coefficients at once: one whose value lies
 // within the bits looked up, and one whose value begins there; or the end of the block behind the
 // first. Positions count from the last coefficient. What is not there is written all the same, as a
-// zero at a place that is zero or about to be written.
+// zero: the second before the first, and the first where nothing was written yet.
 struct JpegAcEntry {
   uint8_t total = 0;  // bits used; 0: a long code or none
   uint8_t value_begin = 0;
   uint8_t value_shift = 63;  // 63 - bits of the second value
   uint8_t first_step = 1;
-  uint8_t second_step = 2;
-  uint8_t step = 0;  // of the position; kJpegBlockEnd more when the block ends here
+  uint8_t step = 0;  // to the second, or to where the last one is; kJpegBlockEnd more at the end
+  uint8_t unused = 0;
   int16_t first_value = 0;
 };
 

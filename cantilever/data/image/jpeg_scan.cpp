@@ -17,6 +17,7 @@ constexpr size_t kStep = 32;
 using CopyPlain = size_t (*)(const uint8_t* from, size_t count, uint8_t* to);
 
 size_t copy_plain_portable(const uint8_t* from, size_t count, uint8_t* to) {
+  if (count == 0) return 0;  // memchr and memcpy must not see a null pointer
   const void* found = std::memchr(from, 0xff, count);
   const size_t plain =
       found == nullptr ? count : static_cast<size_t>(static_cast<const uint8_t*>(found) - from);

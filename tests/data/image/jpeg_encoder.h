@@ -16,6 +16,7 @@
 #include "cantilever/base/error.h"
 #include "cantilever/data/image/jpeg_library.h"
 #include "cantilever/data/image/jpeg_reader.h"
+#include "cantilever/data/image/limits.h"
 #include "tests/data/image/support.h"
 
 namespace cantilever::test {
@@ -161,6 +162,7 @@ inline JpegOutcome library_outcome(std::span<const std::byte> encoded) {
     const JpegHeader header = read_jpeg_header(encoded);
     outcome.width = header.width;
     outcome.height = header.height;
+    check_picture_size("JPEG", header.width, header.height, {});
     JpegLibrary library;
     library.open(encoded, header);
     outcome.pixels.resize(static_cast<size_t>(header.width) * 3 *

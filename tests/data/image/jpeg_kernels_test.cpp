@@ -168,7 +168,6 @@ TEST(JpegKernels, TwoCoefficientsInOneLookup) {
   const JpegAcEntry joined = entry(0b01'110'01'0000);
   EXPECT_EQ(joined.first_value, 1);
   EXPECT_EQ(joined.first_step, 1);
-  EXPECT_EQ(joined.second_step, 5);
   EXPECT_EQ(joined.step, 5);
   EXPECT_EQ(joined.value_begin, 5);
   EXPECT_EQ(joined.value_shift, 61);
