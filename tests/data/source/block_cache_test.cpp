@@ -54,6 +54,72 @@ TEST(BlockCache, AFailedLoadIsTriedAgain) {
   EXPECT_EQ(cache.get({}, [] { return std::make_shared<const Block>(Block{1, 5}); })->value, 5);
 }
 
+// What fails leaves nothing behind, however often.
+TEST(BlockCache, FailedLoadsTakeNoRoom) {
+  BlockCache<Block> cache(1000);
+  for (int64_t key = 0; key < 100; ++key) {
+    EXPECT_THROW(cache.get(
+                     {0, key}, [] { return int64_t{900}; },
+                     []() -> std::shared_ptr<const Block> { throw std::runtime_error("x"); }),
+                 std::runtime_error);
+    EXPECT_THROW(cache.get(
+                     {0, key}, []() -> int64_t { throw std::runtime_error("y"); },
+                     [] { return std::make_shared<const Block>(); }),
+                 std::runtime_error);
+  }
+  cache.get(
+      {}, [] { return int64_t{900}; }, [] { return std::make_shared<const Block>(Block{900, 1}); });
+  EXPECT_EQ(cache.bytes(), 900);
+}
+
+// Blocks kept and blocks being loaded stay under the limit together.
+TEST(BlockCache, LoadsWaitForRoom) {
+  BlockCache<Block> cache(100);
+  std::atomic<int64_t> loading{0};
+  std::atomic<int64_t> most{0};
+  std::vector<std::thread> threads;
+  for (int64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int64_t key = 0; key < 50; ++key) {
+        cache.get(
+            {t, key}, [] { return int64_t{40}; },
+            [&] {
+              const int64_t now = loading += 40;
+              int64_t seen = most;
+              while (now > seen && !most.compare_exchange_weak(seen, now)) {
+              }
+              std::this_thread::yield();
+              loading -= 40;
+              return std::make_shared<const Block>(Block{40, key});
+            });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(most, 80);
+  EXPECT_LE(cache.bytes(), 100);
+}
+
+// A block larger than the limit is loaded when nothing else is.
+TEST(BlockCache, ALargeLoadIsNotStarved) {
+  BlockCache<Block> cache(100);
+  std::vector<std::thread> threads;
+  std::atomic<int> done{0};
+  for (int64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const int64_t size = t == 0 ? 5000 : 60;
+      for (int64_t key = 0; key < 30; ++key) {
+        cache.get(
+            {t, key}, [&] { return size; },
+            [&] { return std::make_shared<const Block>(Block{size, key}); });
+        ++done;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(done, 120);
+}
+
 TEST(BlockCache, ThreadsLoadABlockOnce) {
   BlockCache<Block> cache(1 << 20);
   std::atomic<int> loads{0};
