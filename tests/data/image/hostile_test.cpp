@@ -1,15 +1,76 @@
 // Damaged pictures: any outcome but a crash, a hang or a foreign exception. Run with sanitizers.
 
 #include <gtest/gtest.h>
+#include <webp/encode.h>
 
 #include <random>
 
 #include "cantilever/data/image/png_writer.h"
+#include "tests/data/image/builders.h"
 #include "tests/data/image/encoders.h"
 #include "tests/data/image/support.h"
 
 namespace cantilever::test {
 namespace {
+
+std::vector<Bytes> small_tiffs() {
+  const std::string samples(size_t{9} * 7 * 3, '\x41');
+  std::vector<Bytes> files;
+  files.push_back(TiffBuilder(9, 7, 3, 8, 2).tag(274, {6}).strip(samples).bytes());
+  TiffBuilder deflated = TiffBuilder(9, 7, 3, 8, 2).tag(259, {8}).tag(278, {4}).tag(317, {2});
+  deflated.strip(PngBuilder::deflated(samples.substr(0, 108)));
+  files.push_back(deflated.strip(PngBuilder::deflated(samples.substr(108))).bytes());
+  TiffBuilder planar = TiffBuilder(9, 7, 3, 8, 2).tag(284, {2}).tag(259, {8});
+  for (int i = 0; i < 3; ++i) planar.strip(PngBuilder::deflated(samples.substr(0, 63)));
+  files.push_back(planar.bytes());
+  TiffBuilder tiled = TiffBuilder(9, 7, 1, 8, 1).tiles(16, 16).tag(259, {8});
+  files.push_back(tiled.strip(PngBuilder::deflated(std::string(256, '\x09'))).bytes());
+  files.push_back(TiffBuilder(9, 7, 1, 4, 3)
+                      .tag(320, std::vector<uint32_t>(48, 0x1234))
+                      .strip(samples.substr(0, 35))
+                      .bytes());
+  const Bytes jpeg = encode_jpeg(std::vector<uint8_t>(size_t{16} * 8 * 3, 120), 16, 8);
+  files.push_back(TiffBuilder(16, 8, 3, 8, 6)
+                      .tag(259, {7})
+                      .tag(530, {2, 2})
+                      .strip(std::string(to_text(jpeg)))
+                      .bytes());
+  files.push_back(TiffBuilder(4, 4, 3, 8, 6)
+                      .tag(259, {8})
+                      .tag(530, {2, 2})
+                      .strip(PngBuilder::deflated(samples.substr(0, 24)))
+                      .bytes());
+  return files;
+}
+
+std::vector<Bytes> small_pictures_of_other_formats() {
+  const DecodedImage picture = synthetic_picture(33, 17);
+  std::vector<Bytes> files = small_tiffs();
+  const std::string indices(12, '\x05');
+  const std::string palette(24, '\x33');
+  files.push_back(GifBuilder{.global_palette = palette, .indices = indices}.bytes());
+  files.push_back(GifBuilder{.local_palette = palette,
+                             .before = GifBuilder::control(3),
+                             .interlaced = true,
+                             .indices = indices}
+                      .bytes());
+  files.push_back(BmpBuilder{.data = std::string(24, '\x21')}.bytes());
+  files.push_back(BmpBuilder{.bits = 8,
+                             .compression = 1,
+                             .colours = 2,
+                             .palette = palette.substr(0, 8),
+                             .data = raw_bytes({3, 1, 0, 0, 0, 3, 1, 0, 1, 0, 0, 1})}
+                      .bytes());
+  files.push_back(to_bytes("P3 2 2 255 1 2 3 4 5 6 7 8 9 10 11 12"));
+  for (const bool lossless : {false, true}) {
+    uint8_t* out = nullptr;
+    const size_t size = lossless ? WebPEncodeLosslessRGB(picture.pixels.data(), 33, 17, 99, &out)
+                                 : WebPEncodeRGB(picture.pixels.data(), 33, 17, 99, 75, &out);
+    files.push_back(to_bytes({reinterpret_cast<const char*>(out), size}));
+    WebPFree(out);
+  }
+  return files;
+}
 
 std::vector<Bytes> small_pictures() {
   const DecodedImage picture = synthetic_picture(33, 17);
@@ -41,6 +102,7 @@ std::vector<Bytes> small_pictures() {
                       .data(rows)
                       .end()
                       .bytes());
+  for (Bytes& file : small_pictures_of_other_formats()) files.push_back(std::move(file));
   return files;
 }
 
