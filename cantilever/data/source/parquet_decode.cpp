@@ -100,8 +100,9 @@ OpenPage open_data_page(const ParquetPageBytes& bytes) {
   CANTILEVER_CHECK(type == parquet::PageType::DATA_PAGE || type == parquet::PageType::DATA_PAGE_V2,
                    "there is no data page");
   const auto& page = static_cast<const parquet::DataPage&>(*open.page);
-  CANTILEVER_CHECK(page.num_values() >= 0 && page.num_values() <= kMostEntries, "the page claims ",
-                   page.num_values(), " values");
+  CANTILEVER_CHECK(page.num_values() >= 0 && page.num_values() <= kMostEntries &&
+                       page.num_values() <= bytes.most_entries,
+                   "the page claims ", page.num_values(), " values");
   open.encoding = page.encoding();
   open.entries = page.num_values();
   const int16_t repetition = bytes.column->max_repetition_level();

@@ -46,6 +46,7 @@ struct ParquetPageBytes {
   const parquet::ColumnDescriptor* column = nullptr;
   int16_t codec = 0;                  // parquet::Compression::type
   bool v2_always_compressed = false;  // an old bug of a writer: the flag of V2 pages lies
+  int64_t most_entries = 0;  // a data page that claims more is refused before it is decoded
 };
 
 // What a data page has of rows.

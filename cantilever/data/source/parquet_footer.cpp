@@ -73,9 +73,11 @@ class FooterReader {
   }
 
  private:
+  int64_t most_rows() const { return 1000000 + 64 * file_bytes_; }
+
   void count_rows(ParquetFooter& footer) const {
     int64_t rows = 0;
-    const int64_t most = 1000000 + 64 * file_bytes_;
+    const int64_t most = most_rows();
     for (int group = 0; group < metadata_->num_row_groups(); ++group) {
       const int64_t count = metadata_->RowGroup(group)->num_rows();
       CANTILEVER_CHECK(count >= 0, file_, ": row group ", group, " claims ", count, " rows");
@@ -142,7 +144,8 @@ class FooterReader {
     }
     const int64_t size = column->total_compressed_size();
     CANTILEVER_CHECK(chunk.begin >= 0 && size >= 0 && chunk.begin <= file_bytes_ &&
-                         size <= file_bytes_ - chunk.begin && chunk.values >= 0,
+                         size <= file_bytes_ - chunk.begin && chunk.values >= 0 &&
+                         chunk.values <= most_rows(),
                      where(), ": bytes ", chunk.begin, " and ", size, " more, ", chunk.values,
                      " values: not in a file of ", file_bytes_, " bytes; the file is damaged");
     chunk.end = chunk.begin + size;

@@ -56,6 +56,7 @@ ParquetPageBytes ParquetColumn::slice(const ParquetChunk& chunk, int64_t begin, 
   page.column = descriptor_;
   page.codec = chunk.codec;
   page.v2_always_compressed = chunk.v2_always_compressed;
+  page.most_entries = repeated_ ? chunk.values : chunk.rows;
   return page;
 }
 
