@@ -33,16 +33,12 @@ struct Levels {
   __m256i blue;
 };
 
-// Sixteen pixels in 16 bits; cb and cr around zero. Constants beyond 16 bits are taken as a whole
-// number and a rest: 1.402 = 1 + 26345 / 2^16, 1.772 = 2 - 14942 / 2^16, -0.71414 = -1 + 18734 /
-// 2^16. (2 x c >> 16, plus 1) >> 1 is x c / 2^16 rounded.
+// Sixteen pixels in 16 bits; cb and cr around zero. mulhrs is a rounded product over 2^15: these
+// two factors give 1.402 and 1.772 rounded as the tables of libjpeg have them, for each of the 256
+// values. Green takes both terms in 32 bits: -0.71414 is -1 + 18734 / 2^16.
 CANTILEVER_AVX2_INLINE Levels convert(__m256i y, __m256i cb, __m256i cr) {
-  const __m256i one = _mm256_set1_epi16(1);
-  const __m256i red_rest = _mm256_mulhi_epi16(_mm256_add_epi16(cr, cr), _mm256_set1_epi16(26345));
-  const __m256i blue_rest = _mm256_mulhi_epi16(_mm256_add_epi16(cb, cb), _mm256_set1_epi16(-14942));
-  const __m256i red = _mm256_add_epi16(cr, _mm256_srai_epi16(_mm256_add_epi16(red_rest, one), 1));
-  const __m256i blue = _mm256_add_epi16(_mm256_add_epi16(cb, cb),
-                                        _mm256_srai_epi16(_mm256_add_epi16(blue_rest, one), 1));
+  const __m256i red = _mm256_mulhrs_epi16(_mm256_add_epi16(cr, cr), _mm256_set1_epi16(22971));
+  const __m256i blue = _mm256_mulhrs_epi16(_mm256_add_epi16(cb, cb), _mm256_set1_epi16(29033));
   const __m256i factors = _mm256_set1_epi32(18734 * 65536 + (65536 - 22554));
   const __m256i half = _mm256_set1_epi32(1 << 15);
   const __m256i low = _mm256_madd_epi16(_mm256_unpacklo_epi16(cb, cr), factors);

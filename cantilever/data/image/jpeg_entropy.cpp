@@ -1,5 +1,6 @@
 #include "cantilever/data/image/jpeg_entropy.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -45,7 +46,7 @@ struct BitReader {
     bits <<= used;
     count -= used;
   }
-  // The value at bit `begin` with 63 - shift bits, extended; of no bits 0.
+  // The value of 63 - shift bits at bit `begin`, extended; of no bits 0.
   CANTILEVER_INLINE int value(unsigned begin, unsigned shift) const {
     constexpr uint64_t kAll = ~uint64_t{0} >> 1U;
     const uint64_t left = bits << begin;
@@ -53,36 +54,42 @@ struct BitReader {
     return static_cast<int>((left >> 1U) >> shift) -
            static_cast<int>((kAll >> shift) & ~is_positive);
   }
+  // The second value of an entry. The number as two's complement lacks the right sign bits, and one
+  // where it is negative (T.81, F.2.2.1). Of no bits anything.
+  CANTILEVER_INLINE int16_t value(const JpegAcEntry& entry) const {
+    const auto left = static_cast<int64_t>(bits << entry.value_begin);
+    const auto sign = static_cast<uint64_t>(left >> 63);
+    const auto number = static_cast<uint64_t>(left >> entry.value_shift) ^
+                        static_cast<uint64_t>(int64_t{entry.sign_bits});
+    return static_cast<int16_t>(static_cast<uint16_t>(number + sign + 1));
+  }
 };
 
-__attribute__((noinline, cold)) JpegAcEntry long_ac_code(const JpegAcTable& table, uint64_t bits) {
-  JpegAcEntry entry;
+// Uses up the code at the left end; the entry says what is behind it. Then 46 bits are left, enough
+// for two more lookups.
+__attribute__((noinline, cold)) BitReader take_long_code(const JpegAcTable& table, BitReader reader,
+                                                         JpegAcEntry& entry) {
+  reader.refill();
   int length = 0;
-  const int symbol = find_jpeg_code(table.codes, bits, length);
-  if (symbol < 0) {
-    entry.step = 64;  // no block ends there
-    entry.first_step = 64;
-    return entry;
-  }
-  const int size = symbol & 15;
-  const int run = symbol >> 4;
-  entry.total = static_cast<uint8_t>(length + size);
-  entry.value_begin = static_cast<uint8_t>(length);
-  entry.value_shift = static_cast<uint8_t>(63 - size);
-  entry.step = static_cast<uint8_t>(size == 0 && run == 0 ? kJpegBlockEnd : run + 1);
-  entry.first_step = static_cast<uint8_t>(entry.step + 1);
-  return entry;
+  const int symbol = find_jpeg_code(table.codes, reader.bits, length);
+  entry = lone_jpeg_entry(0, symbol < 0 ? 0 : symbol);
+  if (symbol < 0) entry.step = entry.first_step = 64;  // no block ends there
+  reader.drop(static_cast<unsigned>(length));
+  reader.refill();
+  return reader;
 }
 
-__attribute__((noinline, cold)) JpegDcEntry long_dc_code(const JpegDcTable& table, uint64_t bits) {
-  JpegDcEntry entry;
+// The same for a DC code; entry.code is 255 where there is none.
+__attribute__((noinline, cold)) BitReader take_long_dc_code(const JpegDcTable& table,
+                                                            BitReader reader, JpegDcEntry& entry) {
   int length = 0;
-  const int symbol = find_jpeg_code(table.codes, bits, length);
-  if (symbol < 0) return entry;
-  entry.code = static_cast<uint8_t>(length);
-  entry.total = static_cast<uint8_t>(length + symbol);
-  entry.shift = static_cast<uint8_t>(63 - symbol);
-  return entry;
+  const int symbol = find_jpeg_code(table.codes, reader.bits, length);
+  entry.code = symbol < 0 ? 255 : 0;
+  entry.total = static_cast<uint8_t>(std::max(symbol, 0));
+  entry.shift = static_cast<uint8_t>(63 - std::max(symbol, 0));
+  reader.drop(static_cast<unsigned>(length));
+  reader.refill();
+  return reader;
 }
 
 // One lookup: up to two coefficients. `last` is the place of the last one in zigzag order.
@@ -93,17 +100,17 @@ CANTILEVER_INLINE const JpegAcEntry* decode_step(BitReader& reader, const JpegAc
   const JpegAcEntry* entry = &table.entries[reader.bits >> (64 - JpegAcTable::kBits)];
   unsigned total = entry->total;
   if (__builtin_expect(total == 0, 0)) {
-    long_entry = long_ac_code(table, reader.bits);
+    reader = take_long_code(table, reader, long_entry);
     entry = &long_entry;
     total = long_entry.total;
   }
   const uint8_t* places = kPlaceInPair.data() + last;
   last += entry->step;
   if constexpr (kStore) {
-    const int value = reader.value(entry->value_begin, entry->value_shift);
-    const size_t first_place = places[entry->first_step];
+    const int16_t second_value = reader.value(*entry);
     const int16_t first_value = entry->first_value;
-    block[kPlaceInPair[last]] = static_cast<int16_t>(value);
+    const size_t first_place = places[entry->first_step];
+    block[kPlaceInPair[last]] = second_value;
     block[first_place] = first_value;
   }
   reader.drop(total);
@@ -114,15 +121,15 @@ CANTILEVER_INLINE const JpegAcEntry* decode_step(BitReader& reader, const JpegAc
 // the next block. `used` bits ago the reader stood before the first.
 __attribute__((noinline, cold)) BitReader return_second(const JpegAcTable& table, unsigned used,
                                                         BitReader reader) {
-  const auto move_to = [&reader](uint64_t bits_back) {
+  const auto move_back = [&reader](uint64_t bits_back) {
     const uint64_t whole = (reader.count + bits_back + 7) / 8;
     const uint64_t skipped = whole * 8 - reader.count - bits_back;
     const uint8_t* from = reader.next - whole;
     return BitReader{load_big_endian(from) << skipped, 56 - skipped, from + 7};
   };
   int length = 0;
-  const int symbol = find_jpeg_code(table.codes, move_to(used).bits, length);
-  return move_to(used - static_cast<unsigned>(length + (symbol & 15)));
+  const int symbol = find_jpeg_code(table.codes, move_back(used).bits, length);
+  return move_back(used - static_cast<unsigned>(length + (symbol & 15)));
 }
 
 template <bool kStore>
@@ -131,22 +138,23 @@ CANTILEVER_INLINE bool decode_block(BitReader& reader, const JpegBlockCode& code
   reader.refill();
   JpegDcEntry dc = code.dc->entries[reader.bits >> (64 - JpegDcTable::kBits)];
   if (__builtin_expect(dc.total == 0, 0)) {
-    dc = long_dc_code(*code.dc, reader.bits);
-    if (dc.total == 0) return false;
+    reader = take_long_dc_code(*code.dc, reader, dc);
+    if (dc.code != 0) return false;
   }
   last_dc += reader.value(dc.code, dc.shift);
   reader.drop(dc.total);
-  // A code takes at most 16 bits and its value 11 (DC) or 10: one step still fits in here, and two
-  // after every refill.
   const JpegAcTable& ac = *code.ac;
   JpegAcEntry long_entry;
   size_t last = 0;
-  const JpegAcEntry* entry = decode_step<kStore>(reader, ac, last, long_entry, block);
-  while (last < 63) {
-    reader.refill();
+  const JpegAcEntry* entry = nullptr;
+  for (int lookups = 2;; lookups = 3, reader.refill()) {
     entry = decode_step<kStore>(reader, ac, last, long_entry, block);
     if (last >= 63) break;
     entry = decode_step<kStore>(reader, ac, last, long_entry, block);
+    if (last >= 63) break;
+    if (lookups == 2) continue;
+    entry = decode_step<kStore>(reader, ac, last, long_entry, block);
+    if (last >= 63) break;
   }
   if (__builtin_expect(last - entry->step + entry->first_step == 63, 0) &&
       entry->first_value != 0) {

@@ -53,31 +53,22 @@ int extend(int bits, int size) {
   return bits >> (size - 1) != 0 ? bits : bits - (1 << size) + 1;
 }
 
-JpegAcEntry lone_entry(ShortCode code) {
-  JpegAcEntry entry;
-  const int size = size_of(code.symbol);
-  const int run = run_of(code.symbol);
-  entry.total = static_cast<uint8_t>(code.length + size);
-  entry.value_begin = code.length;
-  entry.value_shift = static_cast<uint8_t>(63 - size);
-  entry.step = static_cast<uint8_t>(size == 0 && run == 0 ? kJpegBlockEnd : run + 1);
-  entry.first_step = static_cast<uint8_t>(entry.step + 1);
-  return entry;
-}
-
 // A first code with its value, then what `rest` says, if anything.
 JpegAcEntry joined_entry(const JpegAcEntry& first, int first_value, ShortCode rest) {
   JpegAcEntry entry;
   entry.total = first.total;
-  entry.first_value = static_cast<int16_t>(first_value);
+  entry.first_value = static_cast<int8_t>(first_value);
   entry.first_step = first.step;
   entry.step = first.step;
-  if (rest.length == 0) return entry;
-  const JpegAcEntry second = lone_entry(rest);
+  const bool is_zeros = rest.symbol == 0xf0;  // nothing to write at its place
+  if (rest.length == 0 || is_zeros) return entry;
+  const JpegAcEntry second = lone_jpeg_entry(rest.length, rest.symbol);
+  if (first.total + second.total > kJpegMostAcBits) return entry;
   entry.total = static_cast<uint8_t>(first.total + second.total);
   entry.step = static_cast<uint8_t>(first.step + second.step);
   entry.value_begin = static_cast<uint8_t>(first.total + second.value_begin);
   entry.value_shift = second.value_shift;
+  entry.sign_bits = second.sign_bits;
   return entry;
 }
 
@@ -95,8 +86,9 @@ bool build_jpeg_dc_table(const JpegCodeLengths& lengths, JpegDcTable& table) {
   for (size_t i = 0; i < codes.size(); ++i) {
     const ShortCode code = codes[i];
     JpegDcEntry& entry = table.entries[i];
+    const int total = code.length == 0 ? 0 : code.length + code.symbol;
     entry.code = code.length;
-    entry.total = static_cast<uint8_t>(code.length == 0 ? 0 : code.length + code.symbol);
+    entry.total = static_cast<uint8_t>(total > kJpegMostDcBits ? 0 : total);
     entry.shift = static_cast<uint8_t>(63 - code.symbol);
   }
   return true;
@@ -105,6 +97,7 @@ bool build_jpeg_dc_table(const JpegCodeLengths& lengths, JpegDcTable& table) {
 bool build_jpeg_ac_table(const JpegCodeLengths& lengths, JpegAcTable& table) {
   constexpr int kBits = JpegAcTable::kBits;
   constexpr int kLargest = 10;
+  constexpr int kLargestJoined = 7;  // what JpegAcEntry::first_value holds
   if (!build_long_codes(lengths, table.codes)) return false;
   for (int i = 0; i < lengths.total; ++i) {
     const int size = size_of(lengths.symbols[i]);
@@ -117,13 +110,15 @@ bool build_jpeg_ac_table(const JpegCodeLengths& lengths, JpegAcTable& table) {
     const ShortCode code = codes[static_cast<size_t>(i)];
     const int size = size_of(code.symbol);
     const int used = code.length + size;
-    const JpegAcEntry first = code.length == 0 ? JpegAcEntry{} : lone_entry(code);
-    if (code.length == 0 || size == 0 || used > kBits) {
+    if (code.length == 0 || size == 0 || size > kLargestJoined || used > kBits) {
+      const bool is_short = code.length != 0 && used <= kJpegMostAcBits;
+      const JpegAcEntry lone = is_short ? lone_jpeg_entry(code.length, code.symbol) : JpegAcEntry{};
       const int count = code.length == 0 ? 1 : 1 << (kBits - code.length);
-      std::fill_n(table.entries.begin() + i, count, first);
+      std::fill_n(table.entries.begin() + i, count, lone);
       i += count;
       continue;
     }
+    const JpegAcEntry first = lone_jpeg_entry(code.length, code.symbol);
     // All numbers that begin with this code and this value.
     const int rest = kBits - used;
     const int value = extend((i >> rest) & ((1 << size) - 1), size);

@@ -170,7 +170,8 @@ TEST(JpegKernels, TwoCoefficientsInOneLookup) {
   EXPECT_EQ(joined.first_step, 1);
   EXPECT_EQ(joined.step, 5);
   EXPECT_EQ(joined.value_begin, 5);
-  EXPECT_EQ(joined.value_shift, 61);
+  EXPECT_EQ(joined.value_shift, 62);
+  EXPECT_EQ(joined.sign_bits, -4);
   EXPECT_EQ(joined.total, 7);
   const JpegAcEntry ended = entry(0b00'10'0000000);
   EXPECT_EQ(ended.first_value, -1);
