@@ -86,15 +86,18 @@ CANTILEVER_AVX2_INLINE void transform_lines(__m256i* v) {
 // Rows to columns, in each half.
 CANTILEVER_AVX2_INLINE void transpose(__m256i* v) {
   __m256i a[8];
+#pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
     a[2 * i] = _mm256_unpacklo_epi16(v[i], v[i + 4]);
     a[2 * i + 1] = _mm256_unpackhi_epi16(v[i], v[i + 4]);
   }
   __m256i b[8];
+#pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
     b[2 * i] = _mm256_unpacklo_epi16(a[i], a[i + 4]);
     b[2 * i + 1] = _mm256_unpackhi_epi16(a[i], a[i + 4]);
   }
+#pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
     v[2 * i] = _mm256_unpacklo_epi16(b[i], b[i + 4]);
     v[2 * i + 1] = _mm256_unpackhi_epi16(b[i], b[i + 4]);
@@ -133,6 +136,7 @@ CANTILEVER_AVX2_INLINE void store_columns(const __m256i* v, const JpegBlockPlace
                            _mm256_unpackhi_epi32(upper_left, upper_right),
                            _mm256_unpacklo_epi32(lower_left, lower_right),
                            _mm256_unpackhi_epi32(lower_left, lower_right)};
+#pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) store_rows(_mm256_add_epi8(rows[i], centre), 2 * i, first, second);
 }
 
@@ -144,6 +148,7 @@ CANTILEVER_AVX2_INLINE void store_flat(int16_t coefficient, uint16_t quantisatio
   const int rounded = (level + (1 << (kPass1Bits + 2))) >> (kPass1Bits + 3);
   const int sample = (rounded < -128 ? -128 : rounded > 127 ? 127 : rounded) + 128;
   const __m128i samples = _mm_set1_epi8(static_cast<char>(sample));
+#pragma GCC unroll 8
   for (int row = 0; row < 8; ++row) {
     _mm_storel_epi64(reinterpret_cast<__m128i*>(to.samples + row * to.stride), samples);
   }
@@ -172,9 +177,11 @@ CANTILEVER_AVX2 void transform_jpeg_pair_avx2(JpegBlockPair& pair,
     transform_jpeg_pair_portable(pair, quantisation, first, second);
     return;
   }
+#pragma GCC unroll 8
   for (int i = 1; i < 8; ++i) {
     v[i] = _mm256_mullo_epi16(_mm256_load_si256(coefficients + i), _mm256_loadu_si256(factor + i));
   }
+#pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) _mm256_store_si256(coefficients + i, _mm256_setzero_si256());
   transform_lines<kFirstShift>(v);
   transpose(v);
