@@ -110,6 +110,7 @@ class DiskCache final : public DecodedCache {
       file_.replace(layout_, "two rows share a place in it");
       file_slots_ = 0;
       slot_limit_ = wanted;
+      kept_rows_ = 0;
       map(slot_limit_);
       used.clear();
     }
@@ -119,10 +120,13 @@ class DiskCache final : public DecodedCache {
     for (int64_t slot = next - 1; slot >= 0; --slot) {
       if (!used[static_cast<size_t>(slot)]) unused.push_back(slot);
     }
-    slots_.resume(slot_limit_, next, std::move(unused));
     // A copy of the file may have holes; writing into one on a full disk would end the process.
     const int error = file_.allocate(0, layout_.slot_offset(file_slots_));
-    if (error != 0) stop_growing(error);
+    if (error == 0) {
+      slots_.resume(slot_limit_, next, std::move(unused));
+    } else {
+      stop_growing(error);
+    }
   }
 
   // False when the table cannot be right.
@@ -158,8 +162,7 @@ class DiskCache final : public DecodedCache {
     CacheEntry& entry = entry_of(row);
     const uint64_t stored = stored_slot(row);
     const auto slot = static_cast<int64_t>(stored) - 1;
-    const bool inside =
-        stored != 0 && slot < mapped_slots_ && slot < layout_.slots_in(file_.bytes());
+    const bool inside = slot >= 0 && slot < mapped_slots_ && slot < layout_.slots_in(file_.bytes());
     if (inside) {
       prefetch(slot);
       if (SharedWord(entry.sum).load(std::memory_order_relaxed) == sum_of(row, slot)) {

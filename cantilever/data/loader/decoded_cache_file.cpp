@@ -165,7 +165,12 @@ CacheFile::CacheFile(const fs::path& folder, const CacheLayout& layout)
   // Each round ends with the file open, or another process was quicker and the next round sees its
   // work. A process that replaces a file takes milliseconds.
   for (int round = 0; round < 100; ++round) {
-    if (try_open(layout)) return;
+    try {
+      if (try_open(layout)) return;
+    } catch (...) {
+      close();
+      throw;
+    }
     close();
     std::this_thread::sleep_for(std::chrono::milliseconds(round == 0 ? 0 : 20));
   }

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <functional>
+#include <limits>
 
 #include "cantilever/base/file.h"
 #include "tests/data/loader/decoded_cache_support.h"
@@ -163,7 +164,32 @@ TEST(DiskCache, AnImpossibleTableOfEntriesIsSurvived) {
       EXPECT_TRUE(cache->find(row) != nullptr || put(*cache, row)) << row;
       expect_row(*cache, row);
     }
+    EXPECT_EQ(cache->kept_rows(), 10);
   }
+}
+
+TEST(DiskCache, AReaderSurvivesAnImpossibleTableOfEntries) {
+  const TemporaryFolder folder;
+  const auto writer = DecodedCache::open(disk(folder), 10, kValues, "k");
+  EXPECT_TRUE(put(*writer, 0));
+  for (const std::string& slot :
+       {std::string(8, '\x7f'), std::string(8, '\xff'), std::string("\x0b\0\0\0\0\0\0\0", 8),
+        std::string("\0\0\0\0\0\0\0\x80", 8)}) {
+    overwrite(only_file(folder), kEntries + 8, slot);
+    EXPECT_EQ(DecodedCache::open(disk(folder), 10, kValues, "k")->find(0), nullptr);
+  }
+}
+
+TEST(DiskCache, ARunThatCouldNotStartLetsGoOfTheFile) {
+  const TemporaryFolder folder;
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  const int64_t rows = 2'000'000'000;  // 2 TB: more than the disk has
+  EXPECT_NE(
+      error_of([&] { DecodedCache::open(disk(folder, most), rows / 1000, 1'000'000'000, "k"); }),
+      "");
+  const auto cache = DecodedCache::open(disk(folder), rows / 1000, 1'000'000'000, "k");
+  EXPECT_EQ(cache->reserve(0), nullptr) << "the limit";
+  EXPECT_EQ(cache->description().find("of another run"), std::string::npos);
 }
 
 TEST(DiskCache, AFileCutInItsPicturesLosesThoseOnly) {
