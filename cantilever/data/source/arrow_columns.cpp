@@ -35,7 +35,11 @@ std::vector<std::string> image_features_of(const std::string& json, const std::s
   if (info.contains("info")) info = Json(info.at("info"));
   const Json features = info.at("features");
   for (const auto& [name, feature] : features.items()) {
-    if (feature.is_object() && feature.value("_type", Json()) == "Image") names.push_back(name);
+    // With decode=False `datasets` hands out what is stored, as if there were no feature.
+    if (feature.is_object() && feature.value("_type", Json()) == "Image" &&
+        feature.value("decode", Json(true)) != false) {
+      names.push_back(name);
+    }
   }
   return names;
 }

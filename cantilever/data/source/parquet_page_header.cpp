@@ -152,7 +152,8 @@ class CompactReader {
   bool good_ = true;
 };
 
-// DataPageHeader, DictionaryPageHeader (field 1 num_values) and DataPageHeaderV2 (also 3 num_rows).
+// DataPageHeader and DictionaryPageHeader (1 num_values, 2 encoding), DataPageHeaderV2 (1
+// num_values, 3 num_rows, 4 encoding).
 void read_inner(CompactReader& reader, bool v2, ParquetPageHeader& header) {
   int id = 0;
   int wire = 0;
@@ -161,6 +162,8 @@ void read_inner(CompactReader& reader, bool v2, ParquetPageHeader& header) {
       header.values = reader.i32(wire);
     } else if (id == 3 && v2) {
       header.rows = reader.i32(wire);
+    } else if (id == (v2 ? 4 : 2)) {
+      header.encoding = reader.i32(wire);
     } else {
       reader.skip(wire);
     }

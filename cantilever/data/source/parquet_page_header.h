@@ -14,8 +14,9 @@ struct ParquetPageHeader {
   int32_t type = -1;
   int32_t uncompressed_bytes = -1;
   int32_t compressed_bytes = -1;
-  int32_t values = -1;  // entries of a data or dictionary page, nulls included
-  int32_t rows = -1;    // V2 only
+  int32_t values = -1;    // entries of a data or dictionary page, nulls included
+  int32_t rows = -1;      // V2 only
+  int32_t encoding = -1;  // of the values: parquet::Encoding::type, 0 is plain
   int64_t header_bytes = 0;
 
   bool is(Type wanted) const { return type == static_cast<int32_t>(wanted); }

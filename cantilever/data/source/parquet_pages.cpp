@@ -32,6 +32,15 @@ int64_t table_bytes(const ParquetPageTable& table) {
   return 128 + static_cast<int64_t>(table.pages.capacity() * sizeof(ParquetPageTable::Entry));
 }
 
+// What it takes to decode a page: nothing for a plain one without compression, which stays where it
+// is.
+int64_t memory_of_page(std::span<const std::byte> bytes, int16_t codec) {
+  const auto header =
+      parse_page_header(bytes.first(std::min(bytes.size(), static_cast<size_t>(kLongestHeader))));
+  if (!header || (codec == 0 && header->encoding == 0)) return 0;
+  return header->uncompressed_bytes;
+}
+
 }  // namespace
 
 ParquetColumn::ParquetColumn(Place place, std::vector<ParquetChunk> chunks,
@@ -154,11 +163,12 @@ std::shared_ptr<const ParquetPageTable> ParquetColumn::table(int64_t group) cons
 
 std::shared_ptr<const ParquetPage> ParquetColumn::dictionary(int64_t group, int64_t offset) const {
   CANTILEVER_CHECK(offset >= 0, "the page uses a dictionary, but there is none");
-  return cache_->dictionaries.get({place_.file_number, group, place_.leaf}, [&] {
-    const ParquetChunk& chunk = chunks_[static_cast<size_t>(group)];
-    return std::shared_ptr<const ParquetPage>(
-        decode_dictionary_page(slice(chunk, offset, chunk.end)));
-  });
+  const ParquetChunk& chunk = chunks_[static_cast<size_t>(group)];
+  const auto bytes = [&] { return slice(chunk, offset, chunk.end); };
+  return cache_->dictionaries.get(
+      {place_.file_number, group, place_.leaf},
+      [&] { return memory_of_page(bytes().bytes, chunk.codec); },
+      [&] { return std::shared_ptr<const ParquetPage>(decode_dictionary_page(bytes())); });
 }
 
 std::shared_ptr<const ParquetPage> ParquetColumn::page(int64_t group, const ParquetPageTable& table,
@@ -166,12 +176,7 @@ std::shared_ptr<const ParquetPage> ParquetColumn::page(int64_t group, const Parq
   const ParquetPageTable::Entry& entry = table.pages[static_cast<size_t>(number)];
   const ParquetChunk& chunk = chunks_[static_cast<size_t>(group)];
   const auto bytes = [&] { return slice(chunk, entry.offset, entry.offset + entry.bytes); };
-  // A page without compression stays where it is.
-  const auto expect = [&]() -> int64_t {
-    if (chunk.codec == 0) return 0;
-    const auto header = parse_page_header(bytes().bytes);
-    return header ? header->uncompressed_bytes : 0;
-  };
+  const auto expect = [&] { return memory_of_page(bytes().bytes, chunk.codec); };
   return pages_->get({place_.file_number, group, place_.leaf, number}, expect, [&] {
     return at_place(
         [&] { return where(group, entry.offset); },

@@ -248,6 +248,9 @@ TEST_F(ArrowSource, MetadataOfDatasetsMakeAnImageFeature) {
   write(path_, {"image", "caption"}, {rows}, {},
         R"({"info": {"features": {"image": {"_type": "Image"}}}})");
   EXPECT_EQ(open()->get(0).image_kind, ImageKind::kImageFeature);
+  write(path_, {"image", "caption"}, {rows}, {},
+        R"({"info": {"features": {"image": {"decode": false, "_type": "Image"}}}})");
+  EXPECT_EQ(open()->get(0).image_kind, ImageKind::kBytes);
   write(path_, {"image", "caption"}, {rows}, {});
   EXPECT_EQ(open()->get(0).image_kind, ImageKind::kBytes);
   test::write_text(folder_ / "dataset_info.json", R"({"features": {"image": {"_type": "Image"}}})");
