@@ -77,6 +77,8 @@ void stream_upright_rows(const ImageInfo& info, TransformScratch::State& state,
     upright.copy(first, count, window.left, window.right, rows);
     resampler.push({rows, upright_stride, first, count});
   }
+  constexpr int64_t kKept = int64_t{64} << 20U;  // of every thread; a picture of 22 million pixels
+  state.whole.limit(kKept);
   clock.transformed();
 }
 

@@ -21,6 +21,10 @@ void AlignedBuffer::reserve(int64_t bytes) {
   size_ = bytes;
 }
 
+void AlignedBuffer::limit(int64_t bytes) {
+  if (size_ > bytes) release();
+}
+
 void AlignedBuffer::release() {
   if (data_ != nullptr) ::operator delete(data_, kAlignment);
   data_ = nullptr;

@@ -24,6 +24,8 @@ class AlignedBuffer {
   ~AlignedBuffer() { release(); }
 
   void reserve(int64_t bytes);
+  // Gives the memory back when it is more than `bytes`.
+  void limit(int64_t bytes);
   template <class T>
   T* as() {
     return static_cast<T*>(data_);

@@ -12,6 +12,16 @@ namespace cantilever {
 
 // What "resize and centre crop" means in numbers; saved with a checkpoint. kReference is what the
 // reference script does: kTvU8 for pictures given as paths, kTvFloatAa for all others.
+//
+//   kTvFloatAa    torchvision's Resize (bicubic, antialias) and CenterCrop of the float tensor, not
+//                 clamped; bit-equal to torchvision 0.26
+//   kTvFloatNoaa  the same without antialias (a = -0.75, four taps); within 0.05 of a level
+//   kTvU8         of the uint8 tensor (v1 transforms): float32, then clamped and rounded; bit-equal
+//   kPilU8        of the PIL picture, Pillow 13: both passes rounded and clamped; bit-equal
+//   kHfProcessor  BridgeTowerImageProcessor of Transformers 5.24 (torchvision backend), size and
+//                 crop_size S: shorter side S, longer at most int(1333/800 S), both cut down to
+//                 multiples of 32, then centre crop; missing pixels are level 0. Bit-equal. Refuses
+//                 what would be resized to nothing, as the processor does.
 enum class PixelSemantics { kReference, kTvFloatAa, kTvFloatNoaa, kTvU8, kPilU8, kHfProcessor };
 // "reference", "tv-float-aa", "tv-float-noaa", "tv-u8", "pil-u8", "hf-processor"
 PixelSemantics parse_pixel_semantics(const std::string& name);
@@ -41,9 +51,8 @@ class TransformScratch {
   std::unique_ptr<State> state_;
 };
 
-// Shorter side to S by antialiased bicubic (a = -0.5), long side int(S * long / short), centre crop
-// S x S with offsets rounded half to even, (x / 255 - mean) / std. `out`: float32 [3, S, S].
-// Equal to torchvision 0.26: within 0.05 of a level (kTvFloatAa), one level (kTvU8).
+// Under all but kHfProcessor: shorter side to S, long side int(S * long / short), centre crop S x S
+// with offsets rounded half to even. Then (x / 255 - mean) / std. `out`: float32 [3, S, S].
 void transform_image(const ImageView& image, const TransformOptions& options,
                      TransformScratch& scratch, std::span<float> out);
 
@@ -71,8 +80,9 @@ struct PictureTimes {
   double transform = 0;
 };
 
-// Encoded bytes to the finished picture in one pass, row by row. `augmentation`: null for none.
-// Throws Error as decode_image and transform_image.
+// Encoded bytes to the finished picture in one pass, row by row: what decode_image, transform_image
+// and rounding to out.type give. `augmentation`: null for none. Allocates nothing once scratch has
+// seen pictures as large. Throws Error as decode_image and transform_image.
 void prepare_picture(std::span<const std::byte> encoded, const DecodeOptions& decode,
                      const TransformOptions& options, const AugmentationDraw* augmentation,
                      TransformScratch& scratch, const PixelPlace& out,
