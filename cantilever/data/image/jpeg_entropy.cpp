@@ -247,7 +247,8 @@ DecodeJpegMcus portable_jpeg_mcu_decoder() {
 
 DecodeJpegMcus jpeg_mcu_decoder() {
 #if defined(__x86_64__)
-  static const bool has_bmi2 = __builtin_cpu_supports("bmi2") != 0;
+  static const bool has_bmi2 =
+      __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0;
   if (has_bmi2) return decode_mcus_bmi2;
 #endif
   return decode_mcus_portable;

@@ -25,6 +25,8 @@ class JpegLibrary {
   void read_row(uint8_t* rgb);      // header.width * 3 bytes
   // After the last row: what lies behind it. A missing end marker is forgiven.
   void finish();
+  // Gives back what libjpeg holds; also done by finish() and by an error.
+  void close();
 
   // Public for the functions of the .cpp file, which may hold no C++ object.
   struct Session;
@@ -32,7 +34,6 @@ class JpegLibrary {
 
  private:
   void check(Outcome outcome);
-  void close();
 
   std::unique_ptr<Session> session_;
   std::vector<uint8_t> cmyk_;

@@ -16,6 +16,7 @@ const JpegHeader& JpegReader::open(std::span<const std::byte> encoded,
                                    const DecodeOptions& options) {
   encoded_ = encoded;
   is_fast_ = false;
+  library_.close();  // of a picture that was given up
   is_library_open_ = false;
   fast_rows_ = 0;
   header_ = read_jpeg_header(encoded);
