@@ -47,7 +47,7 @@ int64_t RecordSource::count_captions(int64_t) const {
 }
 
 void RecordSource::search_picture_folders() {
-  constexpr int64_t kSamples = 2000;
+  constexpr int64_t kSamples = 300;
   std::vector<std::string> names;
   std::string name;
   for (int64_t row = 0; row < size() && row < kSamples; ++row) {

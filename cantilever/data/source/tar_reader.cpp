@@ -74,15 +74,17 @@ void TarReader::check_header(std::string_view block) const {
   CANTILEVER_CHECK(good || at_ > 0, file_,
                    ": not a tar archive (the checksum of its first header is wrong)");
   CANTILEVER_CHECK(good, file_, ": the tar archive is damaged at byte ", at_,
-                   ": the checksum of the header there is wrong",
-                   last_name_.empty() ? "" : concat(" (behind member ", quoted(last_name_), ")"));
+                   ": the checksum of the header there is wrong", " (behind member ",
+                   quoted(std::string(text_field(archive_.substr(last_header_, kBlock), 0, 100))),
+                   ")");
 }
 
-std::string_view TarReader::take_data(size_t header, size_t size, const char* what) {
+std::string_view TarReader::take_data(size_t header, size_t size, const char* what,
+                                      const std::string& name) {
   const size_t begin = header + kBlock;
   CANTILEVER_CHECK(size <= archive_.size() - begin, file_, ": the tar archive is cut off: ", what,
-                   " whose header stands at byte ", header, " claims ", size, " bytes, only ",
-                   archive_.size() - begin, " are left");
+                   name.empty() ? "" : " " + quoted(name), " whose header stands at byte ", header,
+                   " claims ", size, " bytes, only ", archive_.size() - begin, " are left");
   const size_t padded = (size + kBlock - 1) / kBlock * kBlock;
   at_ = begin + std::min(padded, archive_.size() - begin);
   return archive_.substr(begin, size);
@@ -138,12 +140,16 @@ bool TarReader::fill(const Header& header, size_t at, TarMember& member) {
     }
     member.name.append(text_field(block, 0, 100));
   }
-  member.link = long_link_.empty() ? std::string(text_field(block, 157, 100)) : long_link_;
+  if (long_link_.empty()) {
+    member.link.assign(text_field(block, 157, 100));
+  } else {
+    member.link.assign(long_link_);
+  }
   const size_t size = has_size_ ? pax_size_ : header.size;
   long_name_.clear();
   long_link_.clear();
   has_size_ = false;
-  last_name_ = member.name;
+  last_header_ = at;
   CANTILEVER_CHECK(header.type != 'S', file_, ": member ", quoted(member.name), " (byte ", at,
                    ") is a sparse file, which is not read; write the archive without --sparse");
   CANTILEVER_CHECK(header.type != 'M', file_, ": member ", quoted(member.name), " (byte ", at,
@@ -158,7 +164,7 @@ bool TarReader::fill(const Header& header, size_t at, TarMember& member) {
   // What has no data may state a size all the same.
   member.size = member.kind == TarMember::Kind::kFile ? size : 0;
   member.begin = at + kBlock;
-  take_data(at, member.size, concat("member ", quoted(member.name)).c_str());
+  take_data(at, member.size, "member", member.name);
   return true;
 }
 

@@ -37,14 +37,15 @@ class TarReader {
 
   void check_header(std::string_view block) const;
   void read_pax(std::string_view records, size_t header);
-  std::string_view take_data(size_t header, size_t size, const char* what);
+  std::string_view take_data(size_t header, size_t size, const char* what,
+                             const std::string& name = "");
   bool fill(const Header& header, size_t at, TarMember& member);
 
   std::string_view archive_;
   std::string file_;
   size_t at_;
   bool lacks_end_mark_ = false;
-  std::string last_name_;  // for messages
+  size_t last_header_ = 0;  // of the member before, for messages
   // What extension headers say of the next member.
   std::string long_name_, long_link_;
   bool has_size_ = false;
