@@ -295,6 +295,17 @@ class Decoder {
     }
   }
 
+  // In this mode libtiff shows black where data is missing and calls it read.
+  void check_plausible() const {
+    constexpr int64_t kSmallEnough = (int64_t{64} << 20U) / 3;
+    constexpr int64_t kBestRatio = 4096;  // pixels a byte; deflate packs 1032 to 1
+    const int64_t pixels = layout_.width * layout_.height;
+    CANTILEVER_CHECK(
+        pixels <= kSmallEnough || pixels / kBestRatio <= static_cast<int64_t>(source_.size),
+        "TIFF: truncated or broken; ", source_.size, " bytes cannot hold the ", layout_.width,
+        " x ", layout_.height, " pixels its header declares");
+  }
+
   void decode_as_rgba() {
     uint32_t rows = 0;
     const ttag_t tag = TIFFIsTiled(tiff()) != 0 ? TIFFTAG_TILELENGTH : TIFFTAG_ROWSPERSTRIP;
@@ -312,6 +323,7 @@ class Decoder {
     check(bytes_read(layout_.width) <= row, "YCbCr of that layout");
     check(rows > 0 && INT32_MAX / row >= static_cast<int64_t>(rows), "strips of that size");
     reader.req_orientation = ORIENTATION_TOPLEFT;
+    check_plausible();
     const Buffer buffer = make_buffer(row * rows);
     for (int64_t y = 0; y < layout_.height; y += rows) {
       reader.row_offset = static_cast<int>(y);

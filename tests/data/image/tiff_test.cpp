@@ -224,6 +224,10 @@ TEST(Tiff, AHeaderAloneCostsNoMemory) {
       HasSubstr("cannot hold the 13000 x 13000 pixels"));
   EXPECT_THAT(error(TiffBuilder(13000, 13000, 3, 8, 2).tag(259, {8}).strip("x")),
               HasSubstr("TIFF: broken or truncated"));
+  EXPECT_THAT(error(TiffBuilder(13000, 13000, 3, 8, 6)
+                        .tag(259, {8})
+                        .strip(PngBuilder::deflated(std::string(1000, '\0')))),
+              HasSubstr("cannot hold the 13000 x 13000 pixels"));
 }
 
 // Thousands of strips in one place cost what one of them does.
