@@ -39,16 +39,24 @@ int run() {
   options.batch_size = number("RACE_BATCH", options.batch_size);
   options.threads = static_cast<int>(number("RACE_THREADS", 1));
   options.images = number("RACE_IMAGES", 0);
+  if (const std::string type = variable("RACE_CACHE"); !type.empty()) {
+    // Beyond the protocol: a second epoch out of memory.
+    options.cache = {
+        CacheTier::kRam, parse_pixel_type(type), default_cache_limit(CacheTier::kRam, {}), {}};
+  }
   if (const std::string pixels = variable("RACE_PIXELS"); !pixels.empty()) {
     dump_pixels(encoded, options, pixels);
   }
   const RaceResult result = race_loader(encoded, options);
   std::printf(
       "{\"images\": %lld, \"seconds\": %.6f, \"cpu_seconds\": %.6f, \"about\": \"Cantilever: %s, "
-      "%s\", \"work\": \"same\"}\n",
+      "%s\", \"work\": \"%s\"}\n",
       static_cast<long long>(result.images), result.seconds, result.cpu_seconds,
-      options.threads == 1 ? "in the calling thread" : "loader threads",
-      pixel_semantics_name(options.transform.semantics));
+      options.cache.tier != CacheTier::kOff ? "second epoch from the cache"
+      : options.threads == 1                ? "in the calling thread"
+                                            : "loader threads",
+      pixel_semantics_name(options.transform.semantics),
+      options.cache.tier == CacheTier::kOff ? "same" : "other");
   return 0;
 }
 

@@ -59,6 +59,7 @@ LoaderOptions loader_options(const RaceOptions& options) {
   loader.shuffle = false;
   loader.end_epoch = 1;  // nothing behind the pass is made, as it would count in the CPU time
   loader.transform = options.transform;
+  loader.cache = options.cache;
   return loader;
 }
 
@@ -99,7 +100,8 @@ RaceResult race_loader(const Encoded& encoded, const RaceOptions& options) {
   BatchLoader loader(pictures_in_memory(encoded, images), nullptr, loader_settings);
   const int64_t batches = loader.batches_per_epoch();
   // As many batches as the ring has places, so that each place has been written once.
-  const int64_t warm = std::min(batches, options.threads == 1 ? 1 : loader_settings.prefetch + 1);
+  const int64_t ring = options.threads == 1 ? 1 : loader_settings.prefetch + 1;
+  const int64_t warm = options.cache.tier == CacheTier::kOff ? std::min(batches, ring) : batches;
   for (int64_t i = 0; i < warm; ++i) loader.next();
   loader.pause();
   const LoaderStatistics before = loader.statistics();

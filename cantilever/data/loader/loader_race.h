@@ -27,6 +27,8 @@ struct RaceOptions {
   // threads, while the calling thread sleeps.
   int threads = 1;
   int64_t images = 0;  // of the timed pass; 0: every picture once
+  // With a cache the timed pass is a second epoch: the first one, not timed, fills it.
+  DecodedCacheOptions cache;
 };
 
 struct RaceResult {
@@ -36,7 +38,8 @@ struct RaceResult {
   LoaderStatistics statistics;
 };
 
-// One timed pass over pictures in memory, every one decoded again and written into its batch. A
+// One timed pass over pictures in memory, every one decoded again (unless there is a cache) and
+// written into its batch. A
 // batch or two before the clock starts make threads and memory warm; what they made ahead is given
 // up.
 RaceResult race_loader(const std::vector<std::vector<std::byte>>& encoded,
