@@ -194,9 +194,12 @@ std::vector<fs::path> expand_files(const std::string& text) {
     std::sort(found.begin(), found.end());
     files.insert(files.end(), found.begin(), found.end());
   }
-  CANTILEVER_CHECK(missing.empty(), missing.front(),
-                   missing.size() > 1 ? concat(" and ", missing.size() - 1, " others") : "", " of ",
-                   quoted(text, 200), missing.size() > 1 ? " do" : " does", " not exist");
+  if (!missing.empty()) {
+    const size_t others = missing.size() - 1;
+    throw_error(concat(missing.front(),
+                       missing.front() == text ? "" : concat(" (of ", quoted(text, 200), ")"),
+                       others > 0 ? concat(" and ", others, " others do") : " does", " not exist"));
+  }
   return files;
 }
 

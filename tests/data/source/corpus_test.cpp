@@ -184,6 +184,47 @@ TEST_F(Corpus, OddRowsOfAnImageFolder) {
   }
 }
 
+// Its pictures lie in two folders of the corpus.
+TEST_F(Corpus, CocoWithItsPictures) {
+  SourceOptions options = test::source_options();
+  options.image_root = (folder_ / "captions").string();
+  const auto all = open_source(folder_ / "datasets/made/coco_dangling.json", options);
+  ASSERT_EQ(all->size(), 100);
+  for (int64_t row = 0; row < all->size(); ++row) {
+    EXPECT_EQ(test::error_of([&] { all->get(row); }), "");
+  }
+  options.caption_choice = CaptionChoice::kRandom;
+  const auto pictures = open_source(folder_ / "datasets/made/coco_dangling.json", options);
+  ASSERT_EQ(pictures->size(), 20);
+  for (int64_t row = 0; row < pictures->size(); ++row) EXPECT_EQ(pictures->caption_count(row), 5);
+}
+
+// The five captions of a picture, by both layouts of Flickr8k.
+TEST_F(Corpus, Flickr8kByPicture) {
+  SourceOptions options = test::source_options("image");
+  options.caption_choice = CaptionChoice::kFirst;
+  for (const char* name : {"captions.token", "captions.txt"}) {
+    const auto source = open_source(folder_ / "datasets/made/flickr_style" / name, options);
+    ASSERT_EQ(source->size(), 12) << name;
+    std::string caption;
+    source->read_caption(0, 1, caption);
+    EXPECT_EQ(caption, "Times. (1)");
+  }
+}
+
+// Lists of captions in Parquet as rows of their own.
+TEST_F(Corpus, ParquetListsAsRows) {
+  SourceOptions options = test::source_options("image", "captions");
+  options.caption_choice = CaptionChoice::kAll;
+  const auto source = open_source(folder_ / "datasets/made/list_captions_zstd.parquet", options);
+  ASSERT_EQ(source->size(), 192);
+  options.caption_choice = CaptionChoice::kFirst;
+  const auto rows = open_source(folder_ / "datasets/made/list_captions_zstd.parquet", options);
+  ASSERT_EQ(rows->size(), 64);
+  EXPECT_EQ(source->caption(3), rows->caption(1));
+  EXPECT_EQ(source->get(191).encoded.size(), rows->get(63).encoded.size());
+}
+
 TEST_F(Corpus, KindsOfPictures) {
   const std::vector<std::pair<const char*, ImageKind>> kinds = {
       {"struct_snappy.parquet", ImageKind::kImageFeature},
