@@ -183,9 +183,15 @@ SplitFiles choose_tables(const fs::path& folder, const std::string& name, const 
   SplitFiles split;
   split.name = name;
   split.folder = folder;
+  // Many .txt are captions beside their pictures, not tables (and opening each would take long).
+  constexpr int64_t kMostTexts = 16;
+  const auto is_text = [](const std::string& file) { return file.ends_with(".txt"); };
+  const bool texts = std::count_if(files.begin(), files.end(), is_text) <= kMostTexts;
   for (const std::string& file : files) {
     FileKind kind = file_kind_by_name(file);
-    if (kind == FileKind::kOther || kind == FileKind::kCsv) kind = file_kind(folder / file);
+    if (kind == FileKind::kCsv || (kind == FileKind::kOther && texts && is_text(file))) {
+      kind = file_kind(folder / file);
+    }
     if (kind == FileKind::kPicture) split.pictures.push_back(file);
     if (!is_table(kind)) continue;
     (is_metadata_file(file) ? metadata : tables[kind]).push_back(folder / file);

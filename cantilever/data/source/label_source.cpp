@@ -94,7 +94,9 @@ std::shared_ptr<ExampleSource> open_labels(const std::filesystem::path& folder,
     if (!labels.empty()) labels += first.size() > 3 ? ", ...)" : ")";
     throw_error(concat(folder.string(), ": there are ", pictures.size(),
                        " pictures, but no captions: no table, no metadata.csv, metadata.jsonl or "
-                       "metadata.parquet with a column file_name and the captions. To take the "
+                       "metadata.parquet with a column file_name and the captions (captions in "
+                       ".txt files beside the pictures are read from a WebDataset tar: tar cf "
+                       "set.tar FOLDER). To take the "
                        "names of the pictures' folders",
                        labels, " for captions, pass --image_column image --caption_column label"));
   }

@@ -184,6 +184,16 @@ TEST_F(Folders, NamesOfFoldersAsCaptionsOnlyWhenAskedFor) {
   EXPECT_THAT(error_of([&] { flat->get(0); }), HasSubstr("no folder"));
 }
 
+// Captions beside their pictures are no tables, whatever commas stand in them.
+TEST_F(Folders, ManyTextFilesAreNoTables) {
+  for (int i = 0; i < 20; ++i) {
+    write_text(folder_ / concat(i, ".jpg"), "picture");
+    write_text(folder_ / concat(i, ".txt"), "a caption, with a comma");
+  }
+  EXPECT_THAT(error_of([&] { open(); }),
+              AllOf(HasSubstr("20 pictures"), HasSubstr("no captions"), HasSubstr("WebDataset")));
+}
+
 TEST_F(Folders, ColumnsAreDescribed) {
   const auto names = [&](SourceOptions options) {
     std::string text;
