@@ -161,7 +161,7 @@ class DiskCache final : public DecodedCache {
     if (!rows_.claim(row)) return nullptr;
     CacheEntry& entry = entry_of(row);
     const uint64_t stored = stored_slot(row);
-    const auto slot = static_cast<int64_t>(stored) - 1;
+    const auto slot = static_cast<int64_t>(stored - 1);
     const bool inside = slot >= 0 && slot < mapped_slots_ && slot < layout_.slots_in(file_.bytes());
     if (inside) {
       prefetch(slot);
