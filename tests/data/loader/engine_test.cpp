@@ -272,6 +272,10 @@ TEST(LoaderStop, NoThreadIsLeft) {
     {
       BatchLoader loader(source, tokenizer(), loader_options(4));
       if (moment > 0) loader.next();
+      // A thread that has just begun has no name yet.
+      for (int i = 0; i < 2000 && loader_threads() < 4; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
       EXPECT_EQ(loader_threads(), 4);
       std::this_thread::sleep_for(std::chrono::microseconds(300 * moment));
     }
