@@ -6,7 +6,8 @@ namespace cantilever {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = {
-      train_command(), init_command(), search_command(), inspect_command(), info_command(),
+      train_command(),  init_command(), search_command(), inspect_command(),
+      verify_command(), info_command(), bench_command(),
   };
   return all;
 }
@@ -15,8 +16,6 @@ const std::vector<LaterCommand>& later_commands() {
   static const std::vector<LaterCommand> all = {
       {"launch", "several processes are not in this version; use `cantilever train ...`"},
       {"embed", "use `cantilever search`, which embeds a split to rank it"},
-      {"verify", "use `cantilever inspect --rows`, or train with --on_bad_sample skip"},
-      {"bench", "train with --throughput_warmup_steps reports samples per second"},
   };
   return all;
 }

@@ -66,7 +66,8 @@ FlagGroup data_flags() {
   return {
       "Data",
       {
-          differs("dataset_name", kString, "null", "Folder or file with the pairs.",
+          differs("dataset_name", kString, "null",
+                  "Folder or file with the pairs; format, splits and columns are found.",
                   "a folder or file; names on the hub come with a later version"),
           same("dataset_config_name", kString, "null",
                "Configuration (sub-folder) of the data set."),
@@ -74,18 +75,25 @@ FlagGroup data_flags() {
                     "a local data set has no revisions; hub names come with a later version"),
           same("data_dir", kString, "null", "Folder of the data files within the data set."),
           differs("train_file", kString, "null", "File with the training pairs.",
-                  "also .jsonl and Parquet"),
+                  "also Parquet, Arrow, jsonl, tsv, COCO json, tar"),
           differs("validation_file", kString, "null", "File with the validation pairs.",
-                  "also .jsonl and Parquet"),
+                  "also Parquet, Arrow, jsonl, tsv, COCO json, tar"),
           differs("test_file", kString, "null", "File with the test pairs.",
-                  "also .jsonl and Parquet"),
-          own("train_dir", kString, "null", "Image folder with the training pairs."),
-          own("validation_dir", kString, "null", "Image folder with the validation pairs."),
+                  "also Parquet, Arrow, jsonl, tsv, COCO json, tar"),
+          own("train_dir", kString, "null", "Folder with the training pairs."),
+          own("validation_dir", kString, "null", "Folder with the validation pairs."),
           own("image_root", kString, "null",
               "Where relative picture paths start. Default: the data file's folder."),
           same("image_column", kString, "\"image_path\"",
                "Column with the pictures or their paths."),
           same("caption_column", kString, "\"caption\"", "Column with the captions."),
+          own("caption_choice", kString, "\"auto\"",
+              "Of rows with several captions: first, another one each epoch (random), or each as a "
+              "row of its own (all). auto: all where the set counts a caption as a row (COCO, "
+              "Flickr8k), else the first.")
+              .one_of({"auto", "first", "random", "all"}),
+          own("allow_outside_paths", kBool, "false",
+              "Pictures may lie outside the set's folder (absolute paths, .., links)."),
           same("max_seq_length", kInt, "128", "Tokens of a caption; longer ones are cut.")
               .at_least(3)
               .at_most(kLargestCount),
@@ -109,25 +117,95 @@ FlagGroup data_flags() {
       }};
 }
 
+FlagGroup decode_flags() {
+  return {"Pictures",
+          {
+              own("exif_orientation", kString, "\"auto\"",
+                  "Turn pictures by their EXIF tag. auto: only where `datasets` decodes (an Image "
+                  "feature).")
+                  .one_of({"auto", "on", "off"}),
+              own("max_image_pixels", kInt, "178956970",
+                  "Pictures with more pixels are refused before they are decoded. Default: twice "
+                  "Pillow's MAX_IMAGE_PIXELS, above which it raises DecompressionBombError.")
+                  .at_least(1)
+                  .at_most(kLargestCount),
+          }};
+}
+
 FlagGroup pixel_flags() {
+  FlagGroup group = decode_flags();
+  group.flags.insert(
+      group.flags.begin(),
+      own("pixel_semantics", kString, "\"reference\"",
+          "Arithmetic of the resize. reference: as the example does it (tv-u8, whole levels, for "
+          "pictures given as paths, tv-float-aa, float without clamp, for all others). "
+          "tv-float-noaa: without antialiasing. pil-u8: as Pillow. hf-processor: as "
+          "BridgeTowerImageProcessor.")
+          .one_of(
+              {"reference", "tv-float-aa", "tv-float-noaa", "tv-u8", "pil-u8", "hf-processor"}));
+  return group;
+}
+
+Flag on_bad_sample_flag() {
+  return own("on_bad_sample", kString, "\"fail\"",
+             "A row that cannot be used: stop with its number and reason, or take the next usable "
+             "row in its place, counted and listed.")
+      .one_of({"fail", "skip"});
+}
+
+FlagGroup cache_flags() {
   return {
-      "Pictures",
+      "Cache of decoded pictures",
       {
-          own("pixel_semantics", kString, "\"reference\"",
-              "Arithmetic of the resize. reference: as the example does it (bytes for paths, float "
-              "without clamp for all others).")
-              .one_of({"reference", "tv-float-aa", "tv-u8"},
-                      "tv-float-noaa, pil-u8 and hf-processor come with a later version"),
-          own("exif_orientation", kString, "\"auto\"",
-              "Turn pictures by their EXIF tag. auto: only where `datasets` decodes (an Image "
-              "feature).")
-              .one_of({"auto", "on", "off"}),
-          own("on_bad_sample", kString, "\"fail\"",
-              "A row that cannot be used: stop with its number and reason, or take the next usable "
-              "row in its place, counted and listed.")
-              .one_of({"fail", "skip"}),
-          own("decoded_cache", kString, "\"off\"", "Keep decoded pictures in memory.")
-              .one_of({"off"}, "the cache comes with a later version"),
+          own("decoded_cache", kString, "\"auto\"",
+              "Keep finished pictures (decoded, resized) of the training split, in memory or in a "
+              "file. auto: in memory when there is more than one epoch and the whole split fits "
+              "into the limit, else off; the log says which. A file serves evaluation and later "
+              "runs too.")
+              .one_of({"auto", "ram", "disk", "off"}),
+          own("decoded_cache_limit", kString, "null",
+              "Bytes of pictures a split may keep, such as 8GiB, 500MB or 1000000; pictures beyond "
+              "them are made anew each time. Default: a part of what is free."),
+          own("decoded_cache_dtype", kString, "\"auto\"",
+              "How a picture is kept. auto: u8 where --pixel_semantics has whole levels, else f32, "
+              "so that no number changes; u8 and bf16 round where they have to.")
+              .one_of({"auto", "u8", "bf16", "f32"}),
+          own("decoded_cache_dir", kString, "null",
+              "Folder of the file. Default: OUTPUT_DIR/decoded_cache; runs that name one folder "
+              "share it."),
+      }};
+}
+
+FlagGroup augmentation_flags() {
+  return {
+      "Augmentation (training only)",
+      {
+          own("random_resized_crop_scale", kFloats, "null",
+              "Train on a random part of each picture with a share of its area between these two "
+              "(open_clip: 0.9 1.0), as torchvision's RandomResizedCrop, instead of the centre.")
+              .numbers(2)
+              .at_least(0)
+              .at_most(1),
+          own("random_resized_crop_ratio", kFloats, "null",
+              "Width by height of that part, between these two. Default: 0.75 1.3333.")
+              .numbers(2)
+              .at_least(0)
+              .at_most(1000),
+          own("random_horizontal_flip", kFloat, "0", "Probability that a picture is mirrored.")
+              .at_least(0)
+              .at_most(1),
+          own("color_jitter", kFloats, "null",
+              "Brightness, contrast, saturation and hue of torchvision's ColorJitter (open_clip "
+              "writes 0.32 0.32 0.32 0.08).")
+              .numbers(4)
+              .at_least(0)
+              .at_most(1000),
+          own("color_jitter_prob", kFloat, "1", "Probability that --color_jitter is applied.")
+              .at_least(0)
+              .at_most(1),
+          own("grayscale_prob", kFloat, "0", "Probability that a picture becomes grey.")
+              .at_least(0)
+              .at_most(1),
       }};
 }
 

@@ -38,6 +38,16 @@ Flag Flag::one_of(std::vector<std::string> values, std::string about_others) && 
   return std::move(*this);
 }
 
+Flag Flag::or_word(std::string word) && {
+  words.push_back(std::move(word));
+  return std::move(*this);
+}
+
+Flag Flag::numbers(size_t how_many) && {
+  count = how_many;
+  return std::move(*this);
+}
+
 Flag Flag::at_least(double value) && {
   minimum = value;
   return std::move(*this);
@@ -124,14 +134,19 @@ std::string expected_value(const Flag& flag) {
   switch (flag.type) {
     case FlagType::kString:
       return "a text";
-    case FlagType::kInt:
-      return "a whole number";
+    case FlagType::kInt: {
+      std::string text = "a whole number";
+      for (const std::string& word : flag.words) text += concat(" or ", word);
+      return text;
+    }
     case FlagType::kFloat:
       return "a number";
     case FlagType::kBool:
       return "True or False";
     case FlagType::kStrings:
       return "one or more words";
+    case FlagType::kFloats:
+      return concat(flag.count, " numbers");
     case FlagType::kJson:
       return "a JSON object such as '{\"name\": 1}'";
   }

@@ -15,6 +15,7 @@ enum class FlagType {
   kFloat,
   kBool,
   kStrings,  // one or more words
+  kFloats,   // `count` numbers
   kJson,     // an object as JSON text
 };
 
@@ -38,6 +39,8 @@ struct Flag {
   std::string note;
   std::vector<std::string> aliases;  // other names, as older versions spelled it
   std::vector<std::string> choices;  // of each word; empty: any
+  std::vector<std::string> words;    // that stand for a number of kInt, such as auto
+  size_t count = 0;                  // kFloats: how many numbers
   std::string choice_note;           // what to say about another choice
   std::optional<double> minimum, maximum;
   std::optional<std::string> bare;  // value of a kString flag that is given without one
@@ -47,6 +50,8 @@ struct Flag {
 
   Flag alias(std::string other) &&;
   Flag one_of(std::vector<std::string> values, std::string about_others = "") &&;
+  Flag or_word(std::string word) &&;
+  Flag numbers(size_t how_many) &&;
   Flag at_least(double value) &&;
   Flag at_most(double value) &&;
   Flag or_bare(std::string value) &&;

@@ -79,7 +79,8 @@ std::optional<double> parse_float(const std::string& text) {
 
 bool is_none(const Flag& flag, const std::string& text) {
   const bool plain = flag.type == FlagType::kInt || flag.type == FlagType::kFloat ||
-                     flag.type == FlagType::kBool || flag.type == FlagType::kJson;
+                     flag.type == FlagType::kBool || flag.type == FlagType::kJson ||
+                     flag.type == FlagType::kFloats;
   return plain && flag.default_value.is_null() && (text == "None" || text == "null");
 }
 
@@ -114,6 +115,37 @@ Json json_object(const Flag& flag, const std::string& text, const std::string& w
   return value;
 }
 
+// The numbers of a kFloats flag from words, or from the values of a JSON list.
+Json numbers_of(const Flag& flag, const Json& list, const std::string& where) {
+  const auto wrong = [&] {
+    std::string shown;
+    for (const Json& item : list) shown += concat(shown.empty() ? "" : " ", display_value(item));
+    wrong_value(flag, shown, where);
+  };
+  if (list.size() != flag.count) wrong();
+  Json numbers = Json::array();
+  for (const Json& item : list) {
+    const auto value = item.is_string()   ? parse_float(item.get<std::string>())
+                       : item.is_number() ? std::optional<double>(item.get<double>())
+                                          : std::nullopt;
+    if (!value) wrong();
+    check_range(flag, *value, display_value(item), where);
+    numbers.push_back(*value);
+  }
+  return numbers;
+}
+
+// "0.4 1.0" or "0.4,1.0", as one word holds them.
+Json numbers_of_text(const Flag& flag, const std::string& text, const std::string& where) {
+  Json words = Json::array();
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_of(" ,", at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return numbers_of(flag, words, where);
+}
+
 }  // namespace
 
 Json flag_value_from_text(const Flag& flag, const std::string& text, const std::string& where) {
@@ -123,6 +155,8 @@ Json flag_value_from_text(const Flag& flag, const std::string& text, const std::
       return checked_word(flag, text, where);
     case FlagType::kStrings:
       return Json::array({checked_word(flag, text, where)});
+    case FlagType::kFloats:
+      return numbers_of_text(flag, text, where);
     case FlagType::kJson:
       return json_object(flag, text, where);
     case FlagType::kBool: {
@@ -131,6 +165,7 @@ Json flag_value_from_text(const Flag& flag, const std::string& text, const std::
       return *value;
     }
     case FlagType::kInt: {
+      if (std::find(flag.words.begin(), flag.words.end(), text) != flag.words.end()) return text;
       const auto value = parse_int(text);
       if (!value) wrong_value(flag, text, where);
       check_range(flag, static_cast<double>(*value), text, where);
@@ -157,6 +192,7 @@ Json flag_value_from_json(const Flag& flag, const Json& value, const std::string
     }
     return words;
   }
+  if (flag.type == FlagType::kFloats && value.is_array()) return numbers_of(flag, value, where);
   if (flag.type == FlagType::kJson && value.is_object()) return value;
   if (flag.type == FlagType::kBool && value.is_boolean()) return value;
   if (flag.type == FlagType::kString && value.is_boolean()) {
@@ -170,7 +206,7 @@ Json flag_value_from_json(const Flag& flag, const Json& value, const std::string
   const bool plain = value.is_number() || value.is_boolean();
   const bool number_wanted = flag.type == FlagType::kInt || flag.type == FlagType::kFloat;
   if (plain && !(number_wanted && value.is_boolean()) && flag.type != FlagType::kJson &&
-      flag.type != FlagType::kStrings) {
+      flag.type != FlagType::kStrings && flag.type != FlagType::kFloats) {
     // 3.0 for a whole number, 1 for True, a number for a text: what the words would have given.
     const bool whole = value.is_number_float() && flag.type == FlagType::kInt &&
                        value.get<double>() == std::floor(value.get<double>()) &&
@@ -316,6 +352,7 @@ class ArgumentReader {
     if (flag == nullptr) return read_negated(name, value);
     const std::string where = concat("--", name);
     if (flag->type == FlagType::kStrings) return read_words(*flag, value, where);
+    if (flag->type == FlagType::kFloats && !value) return read_numbers(*flag, where);
     // Where words stand alone (`info --json FOLDER`), one behind a switch is not its value.
     const bool stands_alone = flag->type == FlagType::kBool && !table_.positional().empty() &&
                               value_follows() && !parse_bool(arguments_[next_]);
@@ -338,6 +375,14 @@ class ArgumentReader {
       usage_error(concat(where, ": a value is missing; expected ", expected_value(flag)));
     }
     values_.set(flag.name, std::move(words));
+  }
+
+  void read_numbers(const Flag& flag, const std::string& where) {
+    Json words = Json::array();
+    while (value_follows() && words.size() < flag.count) words.push_back(arguments_[next_++]);
+    if (words.size() == 1)
+      return values_.set(flag.name, flag_value_from_text(flag, words[0], where));
+    values_.set(flag.name, numbers_of(flag, words, where));
   }
 
   // --no_flag of a boolean, or an unknown flag.

@@ -28,18 +28,26 @@ std::string wrapped(const std::string& text, size_t indent) {
   return out + line + "\n";
 }
 
-const char* placeholder(const Flag& flag) {
+std::string placeholder(const Flag& flag) {
   switch (flag.type) {
     case FlagType::kString:
       return flag.bare ? " [TEXT]" : " TEXT";
-    case FlagType::kInt:
-      return " INT";
+    case FlagType::kInt: {
+      std::string text = " INT";
+      for (const std::string& word : flag.words) text += concat("|", word);
+      return text;
+    }
     case FlagType::kFloat:
       return " NUMBER";
     case FlagType::kBool:
       return " [True|False]";
     case FlagType::kStrings:
       return " TEXT...";
+    case FlagType::kFloats: {
+      std::string text;
+      for (size_t i = 0; i < flag.count; ++i) text += " NUMBER";
+      return text;
+    }
     case FlagType::kJson:
       return " JSON";
   }

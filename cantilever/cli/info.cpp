@@ -140,29 +140,11 @@ Json tell_run(const fs::path& folder) {
   return out;
 }
 
-// "image_path (string), caption (string)". A source knows the two columns it reads; open_splits
-// names all of them, with their types, when it is asked for one that cannot be there.
-std::string columns_of(SourceOptions options) {
-  // Built this way since GCC 12 at -O2 takes the assignment of a literal here for an overflow.
-  options.image_column = std::string(1, '\x1f');
-  try {
-    open_splits(options);
-  } catch (const Error& error) {
-    const std::string text = error.what();
-    const std::string before = "its columns are ";
-    const size_t begin = text.find(before);
-    if (begin == std::string::npos) throw;
-    const size_t from = begin + before.size();
-    return text.substr(from, text.rfind("; ") - from);
-  }
-  return "";
-}
-
 Json tell_set(const fs::path& path, const FlagValues& values) {
   SourceOptions options = to_source_options(values);
   options.dataset_name = path.string();
   Json out = Json::object();
-  out["columns"] = columns_of(options);
+  out["columns"] = list_columns(describe_columns(options));
   Json& splits = out["splits"];
   for (const auto& [name, source] : open_splits(options)) {
     splits[name]["rows"] = source->size();
@@ -204,43 +186,15 @@ Json tell_path(const fs::path& path, const FlagValues& values) {
   return out;
 }
 
-// JSON as indented lines for people.
-void append_lines(const Json& value, size_t indent, std::string& out) {
-  const std::string blank(indent, ' ');
-  if (value.is_object()) {
-    for (const auto& [key, member] : value.items()) {
-      const bool nested = (member.is_object() || member.is_array()) && !member.empty();
-      out += concat(blank, key, ":", nested ? "\n" : " ");
-      if (nested) {
-        append_lines(member, indent + 2, out);
-      } else {
-        out += member.is_object() || member.is_array() ? "none\n" : display_value(member) + "\n";
-      }
-    }
-  } else {
-    for (const Json& item : value) out += concat(blank, display_value(item), "\n");
-  }
-}
-
-void show(const Json& report, bool as_json) {
-  std::string text;
-  if (as_json) {
-    text = dump_json(report, -1) + "\n";
-  } else {
-    append_lines(report, 0, text);
-  }
-  print(text);
-}
-
 int run(const FlagValues& values) {
   const auto paths = values.words("path");
   const bool as_json = values.flag("json");
   // What opening says at info level is said by the report.
   if (!values.flag("debug")) set_log_level(LogLevel::kWarning);
-  if (paths.empty()) show(build_information(use_threads(values)), as_json);
+  if (paths.empty()) show_json(build_information(use_threads(values)), as_json);
   for (size_t i = 0; i < paths.size(); ++i) {
     if (i > 0 && !as_json) print("\n");
-    show(tell_path(paths[i], values), as_json);
+    show_json(tell_path(paths[i], values), as_json);
   }
   return 0;
 }

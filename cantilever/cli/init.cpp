@@ -53,6 +53,9 @@ FlagGroup tokenizer_flags() {
               own("caption_column", kString, "\"caption\"", "Column of the data set's captions."),
               own("image_column", kString, "\"image_path\"",
                   "Column of the data set's pictures (they are not read)."),
+              own("caption_choice", kString, "\"auto\"",
+                  "Of rows with several captions: learn from the first, or from all.")
+                  .one_of({"auto", "first", "random", "all"}),
               own("vocab_size", kInt, "null",
                   "Pieces to learn. Default: the size's own (tiny 600, small 4096, base and large "
                   "8192).")
@@ -124,6 +127,7 @@ std::shared_ptr<const Tokenizer> learn_from_set(const FlagValues& values, int64_
   options.dataset_name = values.text("captions_from");
   options.caption_column = values.text("caption_column");
   options.image_column = values.text("image_column");
+  options.caption_choice = parse_caption_choice(values.text("caption_choice"));
   const auto splits = open_splits(options);
   const auto found = splits.find("train");
   const auto source = found != splits.end() ? found->second : splits.begin()->second;

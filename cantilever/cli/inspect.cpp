@@ -72,10 +72,8 @@ class Inspector {
  public:
   explicit Inspector(const FlagValues& values) : folder_(values.text("output_dir")) {
     if (folder_.empty()) throw UsageError("--output_dir is missing: where should the pictures go?");
-    const std::string exif = values.text("exif_orientation");
-    exif_ = exif == "on"    ? ExifOrientation::kOn
-            : exif == "off" ? ExifOrientation::kOff
-                            : ExifOrientation::kAuto;
+    exif_ = exif_orientation(values);
+    max_pixels_ = values.get<int64_t>("max_image_pixels");
     semantics_ = parse_pixel_semantics(values.text("pixel_semantics"));
     if (!values.text("model_name_or_path").empty()) open_model(values);
     make_folders(folder_);
@@ -136,6 +134,7 @@ class Inspector {
 
   void tell_image(const Item& item, Json& line) {
     DecodeOptions options;
+    options.max_pixels = max_pixels_;
     options.apply_exif_orientation =
         exif_ == ExifOrientation::kOn ||
         (exif_ == ExifOrientation::kAuto && item.kind == ImageKind::kImageFeature);
@@ -186,6 +185,7 @@ class Inspector {
 
   fs::path folder_;
   ExifOrientation exif_ = ExifOrientation::kAuto;
+  int64_t max_pixels_ = 0;
   PixelSemantics semantics_ = PixelSemantics::kReference;
   std::unique_ptr<ModelSide> side_;
   TransformScratch scratch_;
@@ -211,12 +211,12 @@ bool inspect_set(const FlagValues& values, Inspector& inspector) {
     item.row = row;
     item.has_image = true;
     try {
-      Example example = source.get(row);
-      item.file = example.image_path;
-      item.caption = example.caption;
-      item.encoded = example.encoded;
-      item.owner = example.owner;
-      item.kind = example.image_kind;
+      const auto example = std::make_shared<Example>(source.get(row));
+      item.file = example->image_path;
+      item.caption = example->caption;
+      item.encoded = example->encoded;
+      item.kind = example->image_kind;
+      item.owner = example;
     } catch (const Error& error) {
       item.reason = error.what();
     }

@@ -70,8 +70,10 @@ FlagGroup gaudi_flags() {
           no_effect("use_hpu_graphs_for_training", kBool, "false", kGraphs),
           no_effect("disable_tensor_cache_hpu_graphs", kBool, "false", kGraphs),
           no_effect("max_hpu_graphs", kInt, "null", kGraphs),
-          no_effect("mediapipe_dataloader", kBool, "false",
-                    "the media engine decodes on Gaudi; the host's decoder does it here"),
+          differs("mediapipe_dataloader", kBool, "false",
+                  "Decode through the interface of a media device, a batch at a time.",
+                  "there is no media device here: a stand-in on the CPU decodes, with the same "
+                  "pixels"),
           no_effect("distribution_strategy", kString, "\"ddp\"", kOneProcess)
               .one_of({"ddp", "fast_ddp"}),
           no_effect("non_blocking_data_copy", kBool, "false", "batches are not copied to a device"),

@@ -49,7 +49,10 @@ FlagGroup search_flags() {
           own("per_device_eval_batch_size", kInt, "32", "Pairs in a batch.")
               .at_least(1)
               .at_most(kLargestCount),
-          own("dataloader_num_workers", kInt, "0", "Threads that decode and tokenise.")
+          on_bad_sample_flag(),
+          own("dataloader_num_workers", kInt, "0",
+              "Threads that decode and tokenise; auto: as many as help.")
+              .or_word("auto")
               .at_least(0)
               .at_most(kMostThreads),
           own("seed", kInt, "42", "Of the 60/20/20 cut of a set without splits.").at_least(0),
@@ -148,6 +151,7 @@ class Searcher {
     }
     std::vector<Query> queries;
     for (int64_t row = 0; row < std::min(count, source_->size()); ++row) {
+      if (row_of(row) != row) continue;  // replaced: it has no picture and caption of its own
       queries.push_back(
           {source_->caption(row), row,
            rank_gallery(split_.text[row], split_.image, split_.image_ids,
@@ -180,13 +184,16 @@ class Searcher {
     return queries;
   }
 
-  const ExampleSource& source() const { return *source_; }
+  // The row of the split whose picture and caption stand at a place of the gallery.
+  int64_t row_of(int64_t place) const { return split_.rows[static_cast<size_t>(place)]; }
+  std::string caption(int64_t place) const { return source_->caption(row_of(place)); }
 
-  DecodedImage picture(int64_t row) const {
+  DecodedImage picture(int64_t place) const {
     try {
-      DecodeOptions options;
+      DecodeOptions options = loader_.decode;
       options.apply_exif_orientation = true;  // for people, whatever the model was given
-      return decode_image(source_->get(row).encoded, options);
+      const Example example = source_->get(row_of(place));
+      return decode_image(example.encoded, options);
     } catch (const Error& error) {
       log_warning(error.what());
       return {};
@@ -231,7 +238,7 @@ Json side_json(const RetrievalSide& side) {
   return out;
 }
 
-Json query_json(const Query& query, const ExampleSource& source) {
+Json query_json(const Query& query, const Searcher& searcher) {
   Json out = Json::object();
   out["query"] = query.text;
   out["row"] = query.row < 0 ? Json(nullptr) : Json(query.row);
@@ -239,9 +246,9 @@ Json query_json(const Query& query, const ExampleSource& source) {
   Json hits = Json::array();
   for (const Hit& hit : query.ranking.hits) {
     Json one = Json::object();
-    one["row"] = hit.row;
+    one["row"] = searcher.row_of(hit.row);
     one["score"] = hit.score;
-    one["caption"] = source.caption(hit.row);
+    one["caption"] = searcher.caption(hit.row);
     if (query.row >= 0) one["right"] = hit.right;
     hits.push_back(std::move(one));
   }
@@ -263,7 +270,7 @@ std::string side_line(const char* name, const RetrievalSide& side) {
                 fixed(100 * side.chance_at_10, 1), " %)\n");
 }
 
-std::string query_lines(const Query& query, const ExampleSource& source) {
+std::string query_lines(const Query& query, const Searcher& searcher) {
   std::string out = concat("\n", query.text);
   if (query.ranking.rank > 0) {
     out +=
@@ -272,7 +279,7 @@ std::string query_lines(const Query& query, const ExampleSource& source) {
   out += "\n";
   for (const Hit& hit : query.ranking.hits) {
     out += concat("  ", hit.right ? "* " : "  ", fixed(static_cast<double>(hit.score), 3), "  row ",
-                  hit.row, "  ", source.caption(hit.row), "\n");
+                  searcher.row_of(hit.row), "  ", searcher.caption(hit.row), "\n");
   }
   return out;
 }
@@ -284,10 +291,10 @@ void write_contact_sheet(const fs::path& path, const std::vector<Query>& queries
     ContactRow row;
     row.title = query.text;
     for (const Hit& hit : query.ranking.hits) {
-      row.cells.push_back({searcher.picture(hit.row),
-                           concat(fixed(static_cast<double>(hit.score), 3), " ",
-                                  searcher.source().caption(hit.row)),
-                           hit.right});
+      row.cells.push_back(
+          {searcher.picture(hit.row),
+           concat(fixed(static_cast<double>(hit.score), 3), " ", searcher.caption(hit.row)),
+           hit.right});
     }
     rows.push_back(std::move(row));
   }
@@ -319,12 +326,12 @@ int run(const FlagValues& values) {
                             side_line("text to image", metrics.text_to_image),
                             side_line("image to text", metrics.image_to_text));
   for (const Query& query : for_pictures) {
-    results["queries"].push_back(query_json(query, searcher.source()));
-    text += query_lines(query, searcher.source());
+    results["queries"].push_back(query_json(query, searcher));
+    text += query_lines(query, searcher);
   }
   for (const Query& query : for_captions) {
-    results["image_queries"].push_back(query_json(query, searcher.source()));
-    text += query_lines(query, searcher.source());
+    results["image_queries"].push_back(query_json(query, searcher));
+    text += query_lines(query, searcher);
   }
   write_json(folder / "search_results.json", results);
   text += concat("\n", (folder / "search_results.json").string(), "\n");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cantilever/base/error.h"
+#include "cantilever/cli/byte_size.h"
 #include "cantilever/cli/cpus.h"
 
 namespace cantilever {
@@ -53,8 +54,59 @@ void set_data_options(const FlagValues& v, TrainOptions& o) {
   o.script_splits = v.flag("script_splits");
   o.pixel_semantics = v.text("pixel_semantics");
   o.exif_orientation = v.text("exif_orientation");
+  o.max_image_pixels = v.get<int64_t>("max_image_pixels");
   o.on_bad_sample = v.text("on_bad_sample");
-  o.decoded_cache = v.text("decoded_cache");
+  o.caption_choice = v.text("caption_choice");
+  o.allow_outside_paths = v.flag("allow_outside_paths");
+  o.dataloader_num_workers = worker_count(v);
+}
+
+AugmentationOptions augmentation(const FlagValues& v) {
+  AugmentationOptions a;
+  const auto range = [&v](const char* name, std::array<double, 2>& into) {
+    const Json& numbers = v.json(name);
+    if (numbers.is_null()) return false;
+    into = numbers.get<std::array<double, 2>>();
+    usage_check(into[0] > 0 && into[0] <= into[1],
+                concat("--", name, ": ", display_value(numbers),
+                       " is no range: the first number is above 0 and at most the second"));
+    return true;
+  };
+  a.random_resized_crop = range("random_resized_crop_scale", a.crop_scale);
+  usage_check(!range("random_resized_crop_ratio", a.crop_ratio) || a.random_resized_crop,
+              "--random_resized_crop_ratio belongs to --random_resized_crop_scale, which is not "
+              "given");
+  a.horizontal_flip = v.get<double>("random_horizontal_flip");
+  a.color_jitter_probability = v.get<double>("color_jitter_prob");
+  a.grayscale_probability = v.get<double>("grayscale_prob");
+  if (const Json& jitter = v.json("color_jitter"); !jitter.is_null()) {
+    a.color_jitter = jitter.get<std::array<double, 4>>();
+    usage_check(a.color_jitter[3] <= 0.5, concat("--color_jitter: a hue of ", a.color_jitter[3],
+                                                 " is too large; the largest value is 0.5"));
+  } else {
+    usage_check(!v.given("color_jitter_prob"),
+                "--color_jitter_prob belongs to --color_jitter, which is not given");
+  }
+  return a;
+}
+
+void set_loading_options(const FlagValues& v, TrainOptions& o) {
+  set_cache_options(v, o);
+  o.dataloader_prefetch_factor = v.optional<int64_t>("dataloader_prefetch_factor");
+  o.dataloader_drop_last = v.flag("dataloader_drop_last");
+  o.mediapipe_dataloader = v.flag("mediapipe_dataloader");
+  o.augmentation = augmentation(v);
+  const bool keeps = o.decoded_cache == "ram" || o.decoded_cache == "disk";
+  usage_check(!(keeps && o.augmentation.any()),
+              concat("--decoded_cache ", o.decoded_cache,
+                     " keeps finished pictures, but augmentation makes another one in every epoch; "
+                     "leave one of the two out"));
+  usage_check(!(o.mediapipe_dataloader && o.augmentation.any()),
+              "--mediapipe_dataloader decodes without augmentation; leave one of the two out");
+  usage_check(!(keeps && o.mediapipe_dataloader),
+              concat("--decoded_cache ", o.decoded_cache,
+                     " keeps what the host's decoder made, but --mediapipe_dataloader decodes "
+                     "elsewhere; leave one of the two out"));
 }
 
 void set_step_options(const FlagValues& v, TrainOptions& o) {
@@ -112,6 +164,30 @@ void set_report_options(const FlagValues& v, TrainOptions& o) {
 
 }  // namespace
 
+void set_cache_options(const FlagValues& v, TrainOptions& o) {
+  o.decoded_cache = v.text("decoded_cache");
+  if (const std::string limit = v.text("decoded_cache_limit"); !limit.empty()) {
+    o.decoded_cache_limit = parse_byte_size(limit, "--decoded_cache_limit");
+  }
+  o.decoded_cache_dtype = v.text("decoded_cache_dtype");
+  o.decoded_cache_dir = v.text("decoded_cache_dir");
+  usage_check(o.decoded_cache_dir.empty() || o.decoded_cache == "disk",
+              concat("--decoded_cache_dir is where --decoded_cache disk keeps its file, but it is ",
+                     o.decoded_cache));
+}
+
+int worker_count(const FlagValues& v) {
+  const Json& workers = v.json("dataloader_num_workers");
+  return workers.is_string() ? kAutoWorkers : workers.get<int>();
+}
+
+ExifOrientation exif_orientation(const FlagValues& v) {
+  const std::string name = v.text("exif_orientation");
+  return name == "on"    ? ExifOrientation::kOn
+         : name == "off" ? ExifOrientation::kOff
+                         : ExifOrientation::kAuto;
+}
+
 TrainOptions to_train_options(const FlagValues& v) {
   TrainOptions o;
   set_model_options(v, o);
@@ -126,9 +202,7 @@ TrainOptions to_train_options(const FlagValues& v) {
   o.do_predict = v.flag("do_predict");
   o.seed = v.get<uint64_t>("seed");
   o.data_seed = v.optional<uint64_t>("data_seed");
-  o.dataloader_num_workers = v.get<int>("dataloader_num_workers");
-  o.dataloader_prefetch_factor = v.optional<int64_t>("dataloader_prefetch_factor");
-  o.dataloader_drop_last = v.flag("dataloader_drop_last");
+  set_loading_options(v, o);
   o.throughput_warmup_steps = v.get<int64_t>("throughput_warmup_steps");
   o.adjust_throughput = v.flag("adjust_throughput");
   o.device = v.flag("use_cpu") ? "cpu" : v.text("device");
@@ -159,7 +233,6 @@ TrainOptions to_search_options(const FlagValues& v, const std::string& split) {
   o.image_processor_name = v.text("image_processor_name");
   set_data_options(v, o);
   o.per_device_eval_batch_size = v.get<int64_t>("per_device_eval_batch_size");
-  o.dataloader_num_workers = v.get<int>("dataloader_num_workers");
   o.seed = v.get<uint64_t>("seed");
   o.threads = thread_count(v);
   o.do_train = split == "train";
@@ -182,6 +255,8 @@ SourceOptions to_source_options(const FlagValues& v, uint64_t splits_seed) {
   o.image_root = v.text("image_root");
   o.image_column = v.text("image_column");
   o.caption_column = v.text("caption_column");
+  o.caption_choice = parse_caption_choice(v.text("caption_choice"));
+  o.allow_outside_paths = v.flag("allow_outside_paths");
   o.script_splits = v.flag("script_splits");
   o.seed = splits_seed;
   return o;

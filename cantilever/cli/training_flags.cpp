@@ -247,14 +247,17 @@ FlagGroup loading_flags() {
       "Loading",
       {
           differs("dataloader_num_workers", kInt, "0",
-                  "Threads that decode and tokenise; 0: the training thread does it.",
+                  "Threads that decode and tokenise; 0: the training thread does it; auto: as many "
+                  "as waiting and the CPUs of this process ask for.",
                   "threads instead of processes; the batches are the same for any number")
+              .or_word("auto")
               .at_least(0)
               .at_most(kMostThreads),
           differs("dataloader_prefetch_factor", kInt, "null", "Batches ahead, for each worker.",
                   "default 2, as PyTorch")
               .at_least(1)
               .at_most(1024),
+          on_bad_sample_flag(),
           same("dataloader_drop_last", kBool, "false", "Leave out a short last batch."),
           no_effect("dataloader_pin_memory", kBool, "true", "pinned memory is for GPUs"),
           no_effect("dataloader_persistent_workers", kBool, "false",
@@ -292,11 +295,11 @@ FlagGroup device_flags() {
 }
 
 const FlagTable& train_flag_table() {
-  static const FlagTable table({run_flags(), model_flags(), data_flags(), pixel_flags(),
-                                training_flags(), schedule_flags(), evaluation_flags(),
-                                logging_flags(), saving_flags(), loading_flags(), device_flags(),
-                                distributed_flags(), hub_flags(), gaudi_flags(), gone_flags(),
-                                comparison_flags(), common_flags()});
+  static const FlagTable table(
+      {run_flags(), model_flags(), data_flags(), pixel_flags(), training_flags(), schedule_flags(),
+       evaluation_flags(), logging_flags(), saving_flags(), loading_flags(), cache_flags(),
+       augmentation_flags(), device_flags(), distributed_flags(), hub_flags(), gaudi_flags(),
+       gone_flags(), comparison_flags(), common_flags()});
   return table;
 }
 

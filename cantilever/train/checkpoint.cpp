@@ -177,6 +177,9 @@ Json ResumeState::to_json() const {
   json["pixel_semantics"] = pixel_semantics;
   json["exif_orientation"] = exif_orientation;
   json["on_bad_sample"] = on_bad_sample;
+  json["caption_choice"] = caption_choice;
+  json["augmentation"] = augmentation;
+  json["cached_pixels"] = cached_pixels;
   json["dataloader_drop_last"] = drop_last;
   json["threads"] = threads;
   return json;
@@ -212,6 +215,10 @@ ResumeState ResumeState::from_json(const Json& json, const std::string& where) {
   state.pixel_semantics = required<std::string>(json, "pixel_semantics", where);
   state.exif_orientation = required<std::string>(json, "exif_orientation", where);
   state.on_bad_sample = required<std::string>(json, "on_bad_sample", where);
+  // Checkpoints of 0.1.0 do not have these.
+  state.caption_choice = json_value<std::string>(json, "caption_choice", "auto", where);
+  state.augmentation = json_value<std::string>(json, "augmentation", "none", where);
+  state.cached_pixels = json_value<std::string>(json, "cached_pixels", "exact", where);
   state.drop_last = required<bool>(json, "dataloader_drop_last", where);
   state.threads = required<int>(json, "threads", where);
   CANTILEVER_CHECK(state.global_step >= 0 && state.epoch >= 0 && state.micro_batch >= 0 &&
@@ -220,7 +227,27 @@ ResumeState ResumeState::from_json(const Json& json, const std::string& where) {
   return state;
 }
 
-ResumeState ResumeState::of_run(const TrainOptions& options, int64_t rows) {
+std::string describe_augmentation(const AugmentationOptions& options) {
+  std::string text;
+  const auto add = [&text](const char* name, const auto&... numbers) {
+    text += concat(text.empty() ? "" : ", ", name);
+    ((text += concat(" ", numbers)), ...);
+  };
+  if (options.random_resized_crop) {
+    add("random_resized_crop_scale", options.crop_scale[0], options.crop_scale[1]);
+    add("random_resized_crop_ratio", options.crop_ratio[0], options.crop_ratio[1]);
+  }
+  if (options.horizontal_flip > 0) add("random_horizontal_flip", options.horizontal_flip);
+  if (const auto& jitter = options.color_jitter; jitter != std::array<double, 4>{}) {
+    add("color_jitter", jitter[0], jitter[1], jitter[2], jitter[3]);
+    add("color_jitter_prob", options.color_jitter_probability);
+  }
+  if (options.grayscale_probability > 0) add("grayscale_prob", options.grayscale_probability);
+  return text.empty() ? "none" : text;
+}
+
+ResumeState ResumeState::of_run(const TrainOptions& options, int64_t rows,
+                                const std::string& cached_pixels) {
   ResumeState state;
   state.rows = rows;
   state.batch_size = options.per_device_train_batch_size;
@@ -231,6 +258,9 @@ ResumeState ResumeState::of_run(const TrainOptions& options, int64_t rows) {
   state.pixel_semantics = options.pixel_semantics;
   state.exif_orientation = options.exif_orientation;
   state.on_bad_sample = options.on_bad_sample;
+  state.caption_choice = options.caption_choice;
+  state.augmentation = describe_augmentation(options.augmentation);
+  state.cached_pixels = cached_pixels;
   state.drop_last = options.dataloader_drop_last;
   state.threads = at::get_num_threads();
   return state;
@@ -250,6 +280,9 @@ std::vector<std::string> ResumeState::differences(const ResumeState& now) const 
   compare("pixel_semantics", pixel_semantics, now.pixel_semantics);
   compare("exif_orientation", exif_orientation, now.exif_orientation);
   compare("on_bad_sample", on_bad_sample, now.on_bad_sample);
+  compare("caption_choice", caption_choice, now.caption_choice);
+  compare("augmentation", augmentation, now.augmentation);
+  compare("pixels of the decoded cache", cached_pixels, now.cached_pixels);
   const auto word = [](bool value) { return value ? "True" : "False"; };
   if (drop_last != now.drop_last) {
     lines.push_back(

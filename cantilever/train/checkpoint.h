@@ -29,6 +29,9 @@ struct ResumeState {
   int64_t rows = 0, batch_size = 0, accumulation = 0, max_seq_length = 0;
   uint64_t seed = 0, data_seed = 0;
   std::string pixel_semantics, exif_orientation, on_bad_sample;
+  std::string caption_choice = "auto";
+  std::string augmentation = "none";
+  std::string cached_pixels = "exact";  // or the type that a cache rounds to (CacheDecision)
   bool drop_last = false;
   int threads = 0;
 
@@ -36,10 +39,15 @@ struct ResumeState {
   // Throws Error with file and key.
   static ResumeState from_json(const Json& json, const std::string& where);
   // The settings of a new run.
-  static ResumeState of_run(const TrainOptions& options, int64_t rows);
+  static ResumeState of_run(const TrainOptions& options, int64_t rows,
+                            const std::string& cached_pixels = "exact");
   // What differs, one line each ("seed: 42 then, 43 now"); empty when a continuation is exact.
   std::vector<std::string> differences(const ResumeState& now) const;
 };
+
+// "none", or what is changed and how: "random_resized_crop_scale 0.9 1, random_horizontal_flip
+// 0.5".
+std::string describe_augmentation(const AugmentationOptions& options);
 
 struct CheckpointContent {
   const Workbench& bench;

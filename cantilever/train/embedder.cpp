@@ -37,6 +37,7 @@ class Numbering {
 void number_rows(const ExampleSource& source, const Batch& batch, Numbering& captions,
                  Numbering& images, SplitEmbeddings& result) {
   for (const int64_t row : batch.rows) {
+    result.rows.push_back(row);
     const Example example = source.get(row);
     result.caption_ids.push_back(captions.number(example.caption));
     result.image_ids.push_back(images.number(std::string_view(

@@ -20,6 +20,8 @@ struct SplitEmbeddings {
   // Rows with the same caption bytes (picture file bytes) have the same number; see retrieval.h.
   std::vector<int64_t> caption_ids;  // [N]
   std::vector<int64_t> image_ids;    // [N]
+  // The row behind each of them [N]: its own number, or its replacement's under kSkip.
+  std::vector<int64_t> rows;
   std::vector<BadSample> bad_samples;
 };
 

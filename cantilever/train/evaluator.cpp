@@ -9,6 +9,7 @@
 #include "cantilever/base/log.h"
 #include "cantilever/data/batch_tensors.h"
 #include "cantilever/train/meters.h"
+#include "cantilever/train/picture_cache.h"
 
 namespace cantilever {
 namespace {
@@ -42,7 +43,12 @@ std::optional<EvaluationResult> evaluate_split(const TrainOptions& options, cons
                                                const std::string& split,
                                                const EvaluationOptions& evaluation) {
   const auto source = bench.split(split);
-  BatchLoader loader(source, bench.tokenizer, loader_options(options, bench, false));
+  LoaderOptions chosen = loader_options(options, bench, false);
+  const CacheDecision cache =
+      decide_cache(options, {split, source->size(), chosen.transform.side, false, 1});
+  chosen.cache = cache.options;
+  if (chosen.cache.tier != CacheTier::kOff) log_info(cache.reason);
+  BatchLoader loader(source, bench.tokenizer, chosen);
   const int64_t total = loader.batches_per_epoch();
   CANTILEVER_CHECK(total > 0, "the ", split, " split has ", source->size(),
                    " rows, fewer than one batch, and --dataloader_drop_last drops them all");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cantilever/base/error.h"
+#include "cantilever/train/checkpoint.h"
 
 namespace cantilever {
 namespace {
@@ -103,6 +104,8 @@ std::string hyper_parameters(const TrainOptions& options) {
   }
   add("max_seq_length", options.max_seq_length);
   add("pixel_semantics", options.pixel_semantics);
+  if (options.caption_choice != "auto") add("caption_choice", options.caption_choice);
+  if (options.augmentation.any()) add("augmentation", describe_augmentation(options.augmentation));
   std::string text;
   for (const auto& [name, value] : lines) text += concat("- ", name, ": ", value, "\n");
   return text;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cantilever/data/image/augment.h"
 #include "cantilever/io/json.h"
 
 namespace cantilever {
@@ -33,7 +34,14 @@ struct TrainOptions {
   std::string pixel_semantics = "reference";
   std::string exif_orientation = "auto";  // auto, on, off
   std::string on_bad_sample = "fail";     // fail, skip
-  std::string decoded_cache = "off";
+  std::string caption_choice = "auto";    // auto, first, random, all
+  bool allow_outside_paths = false;
+  int64_t max_image_pixels = 2 * int64_t{89478485};
+  std::string decoded_cache = "auto";          // auto, ram, disk, off
+  std::optional<int64_t> decoded_cache_limit;  // bytes, of each split
+  std::string decoded_cache_dtype = "auto";    // auto, u8, bf16, f32
+  std::string decoded_cache_dir;               // default: output_dir/decoded_cache
+  AugmentationOptions augmentation;            // of training pictures
 
   // Training arguments
   std::string output_dir;
@@ -64,9 +72,10 @@ struct TrainOptions {
   std::optional<int64_t> save_total_limit;
   uint64_t seed = 42;
   std::optional<uint64_t> data_seed;
-  int dataloader_num_workers = 0;
+  int dataloader_num_workers = 0;  // threads; kAutoWorkers: found while training
   std::optional<int64_t> dataloader_prefetch_factor;
   bool dataloader_drop_last = false;
+  bool mediapipe_dataloader = false;
   std::string logging_dir;             // default: output_dir/runs/DATE_HOST
   std::vector<std::string> report_to;  // tensorboard; none
   std::string run_name;

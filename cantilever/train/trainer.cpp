@@ -5,17 +5,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <utility>
 
 #include "cantilever/base/error.h"
 #include "cantilever/base/file.h"
 #include "cantilever/base/log.h"
 #include "cantilever/base/stop_signal.h"
 #include "cantilever/optim/parameter_groups.h"
+#include "cantilever/train/announce.h"
 #include "cantilever/train/checkpoint_folders.h"
+#include "cantilever/train/checkpoint_keeper.h"
 #include "cantilever/train/evaluator.h"
 #include "cantilever/train/learning_rate.h"
+#include "cantilever/train/loader_report.h"
 #include "cantilever/train/meters.h"
+#include "cantilever/train/pace.h"
+#include "cantilever/train/picture_cache.h"
 
 namespace cantilever {
 namespace {
@@ -51,14 +56,23 @@ StepOptions step_options(const TrainOptions& options) {
   return step;
 }
 
-// Seconds of this call in which nothing was trained, for --adjust_throughput, and when the steps
-// that count began.
-struct Timing {
-  StopWatch all;
-  StopWatch counted;
-  double aside = 0;  // logging, evaluation, saving since `counted`
-  bool warm = false;
-};
+SplitUse train_use(const TrainingPlan& plan, const Workbench& bench) {
+  SplitUse use;
+  use.name = "train";
+  use.rows = plan.rows;
+  use.side = static_cast<int>(bench.model->config().vision_config.image_size);
+  use.training = true;
+  use.passes = static_cast<double>(plan.max_steps) /
+               static_cast<double>(std::max<int64_t>(1, plan.updates_per_epoch));
+  return use;
+}
+
+LoaderOptions train_loader_options(const TrainOptions& options, const Workbench& bench,
+                                   const CacheDecision& cache) {
+  LoaderOptions loader = loader_options(options, bench, true);
+  loader.cache = cache.options;
+  return loader;
+}
 
 // A minimum or maximum over a NaN is a NaN.
 bool all_finite(const at::Tensor& values) {
@@ -67,22 +81,6 @@ bool all_finite(const at::Tensor& values) {
 }
 
 }  // namespace
-
-void Sinks::log(const LogEntry& entry) {
-  for (auto& sink : sinks_) sink->log(entry);
-}
-void Sinks::text(const std::string& tag, const std::string& content) {
-  for (auto& sink : sinks_) sink->text(tag, content);
-}
-void Sinks::begin_work(const std::string& label, int64_t total, int64_t first) {
-  for (auto& sink : sinks_) sink->begin_work(label, total, first);
-}
-void Sinks::advance_work(int64_t done, const std::string& tail) {
-  for (auto& sink : sinks_) sink->advance_work(done, tail);
-}
-void Sinks::end_work() {
-  for (auto& sink : sinks_) sink->end_work();
-}
 
 struct Trainer::Impl {
   Impl(const TrainOptions& run_options, const Workbench& run_bench, Sinks& run_sinks)
@@ -94,14 +92,15 @@ struct Trainer::Impl {
         parameters(trained_parameters(*bench.model), is_decayed),
         optimizer(parameters, adamw_options(options)),
         step(*bench.model, parameters, optimizer, step_options(options)),
-        loader(bench.split("train"), bench.tokenizer, loader_options(options, bench, true)),
-        resume(ResumeState::of_run(options, plan.rows)) {
+        cache(decide_cache(options, train_use(plan, bench))),
+        loader(bench.split("train"), bench.tokenizer, train_loader_options(options, bench, cache)),
+        resume(ResumeState::of_run(options, plan.rows, cache.pixel_type)),
+        checkpoints(options),
+        pace(options.throughput_warmup_steps, options.adjust_throughput) {
     state.take_plan(plan);
   }
 
   void continue_from(const fs::path& checkpoint);
-  void announce() const;
-  void find_foreign_checkpoints();
   TrainingResult run();
   void run_epoch();
   void run_step(int64_t update);
@@ -113,8 +112,8 @@ struct Trainer::Impl {
   bool stop_on_signal();
   void check_finite();
   void report_bad_samples();
+  void report_loading() const;
   [[noreturn]] void stop_diverged();
-  std::string last_saved() const;
   std::string tail() const;
   Json final_metrics() const;
 
@@ -126,6 +125,7 @@ struct Trainer::Impl {
   FlatParameters parameters;
   AdamW optimizer;
   TrainStep step;
+  CacheDecision cache;
   BatchLoader loader;
 
   TrainerState state;
@@ -137,16 +137,10 @@ struct Trainer::Impl {
   int64_t next_update = 0;
   bool epoch_end_due = false;
   bool evaluation_due = false;
-  int64_t saved_step = -1;
-  fs::path last_checkpoint;   // written, or continued from
-  std::set<int64_t> foreign;  // checkpoints in output_dir that another run wrote
+  CheckpointKeeper checkpoints;
   size_t reported_bad = 0;
   bool stopped = false;  // max_steps reached or a signal
-
-  Timing timing;
-  StopWatch since_log;
-  double waited_before_log = 0;
-  int64_t samples_since_log = 0;
+  Pace pace;
 };
 
 void Trainer::Impl::continue_from(const fs::path& checkpoint) {
@@ -169,7 +163,7 @@ void Trainer::Impl::continue_from(const fs::path& checkpoint) {
   epoch = first_step / plan.updates_per_epoch;
   next_update = first_step % plan.updates_per_epoch;
   evaluation_due = resume.evaluation_due;
-  last_checkpoint = checkpoint;
+  checkpoints.continued_from(checkpoint);
   epoch_end_due = resume.epoch_end_due && next_update == 0 && epoch > 0;
   const auto bad = std::move(resume.bad_samples);
   resume = [&] {
@@ -183,67 +177,16 @@ void Trainer::Impl::continue_from(const fs::path& checkpoint) {
                   plan.first_micro_batch(next_update)));
 }
 
-void Trainer::Impl::announce() const {
-  int64_t trained = 0;
-  for (const ParameterSlot& slot : parameters.slots()) trained += slot.numel;
-  log_info(concat("training on ", plan.rows, " rows, ", plan.num_train_epochs, " epochs of ",
-                  plan.updates_per_epoch, " steps, ", plan.max_steps, " steps in all; batch ",
-                  plan.batch_size, " x ", plan.accumulation, " accumulated; ", trained,
-                  " trained parameters; ", at::get_num_threads(), " threads"));
-  if (!options.run_name.empty()) log_info(concat("run: ", options.run_name));
-  if (options.max_steps == 0) {
-    log_warning(
-        "--max_steps is 0: one step is made, as Transformers 5.24 does, at the rate that the "
-        "schedule has after all steps (0 for linear); -1 leaves it to --num_train_epochs");
-  }
-  if (options.throughput_warmup_steps > 0 &&
-      options.throughput_warmup_steps >= plan.max_steps - first_step) {
-    log_warning(concat("--throughput_warmup_steps ", options.throughput_warmup_steps,
-                       " is ignored: only ", plan.max_steps - first_step, " steps are to be done"));
-  }
-  if (plan.batch_size == 1) {
-    warn_once("batch of one",
-              "--per_device_train_batch_size is 1: the contrastive loss of a single pair is always "
-              "0 and nothing is learned; use at least 2");
-  } else if (plan.rows % plan.batch_size == 1 && !options.dataloader_drop_last) {
-    warn_once(
-        "last batch of one",
-        concat("the last batch of every epoch has a single pair (", plan.rows, " rows in ",
-               "batches of ", plan.batch_size,
-               "), whose contrastive loss is always 0; --dataloader_drop_last leaves it out"));
-  }
-}
-
-// What stands in output_dir from another run must neither push this run's checkpoints out nor be
-// taken for one of them.
-void Trainer::Impl::find_foreign_checkpoints() {
-  const fs::path out = fs::weakly_canonical(options.output_dir);
-  const bool continued =
-      !last_checkpoint.empty() &&
-      fs::weakly_canonical(last_checkpoint / "x").parent_path().parent_path() == out;
-  std::string names;
-  for (const CheckpointFolder& folder : list_checkpoints(out)) {
-    if (continued && folder.step <= first_step) continue;
-    foreign.insert(folder.step);
-    names += concat(names.empty() ? "" : ", ", folder.path.filename().string());
-  }
-  if (names.empty()) return;
-  log_warning(concat(options.output_dir, " holds ", names, " of another run; ",
-                     options.save_total_limit
-                         ? "--save_total_limit removes them before this run's own"
-                         : "they stay. To continue this run later give "
-                           "--resume_from_checkpoint the path of one of its own checkpoints"));
-}
-
 TrainingResult Trainer::Impl::run() {
   const StopSignal signals;
   make_folders(options.output_dir);
   remove_leftovers(options.output_dir);
-  find_foreign_checkpoints();
-  announce();
+  checkpoints.find_foreign(first_step);
+  int64_t trained = 0;
+  for (const ParameterSlot& slot : parameters.slots()) trained += slot.numel;
+  announce_training(options, plan, cache, first_step, trained);
   TrainingResult result;
-  timing = Timing();
-  since_log = StopWatch();
+  pace.start();
   sinks.begin_work("train", plan.max_steps, first_step);
   if (first_step > 0 && first_step >= plan.max_steps) {
     log_info(concat("all ", plan.max_steps, " steps are done already"));
@@ -257,9 +200,10 @@ TrainingResult Trainer::Impl::run() {
   sinks.end_work();
   if (result.stop_signal != 0) {
     log_warning(concat("stopped by signal ", result.stop_signal, " after step ", state.global_step,
-                       "; continue with --resume_from_checkpoint ", last_checkpoint.string()));
+                       "; continue with --resume_from_checkpoint ", checkpoints.last().string()));
     return result;
   }
+  if (state.global_step > first_step) report_loading();
   if (state.global_step > first_step) check_finite();
   result.metrics = final_metrics();
   LogEntry entry{state.global_step, result.metrics, Json::object()};
@@ -309,18 +253,14 @@ void Trainer::Impl::make_up() {
 // Saves what a continuation needs, what is still due included.
 bool Trainer::Impl::stop_on_signal() {
   if (StopSignal::received() == 0) return false;
-  if (saved_step != state.global_step) save(epoch_end_due);
+  if (checkpoints.saved_step() != state.global_step) save(epoch_end_due);
   stopped = true;
   return true;
 }
 
 void Trainer::Impl::run_step(int64_t update) {
-  const int64_t warmup = options.throughput_warmup_steps;
-  if (!timing.warm && warmup > 0 && state.global_step - first_step == warmup) {
-    timing.warm = true;
-    timing.counted = StopWatch();
-    timing.aside = 0;
-  }
+  pace.before_step(state.global_step - first_step);
+  const StopWatch watch;
   const double rate = schedule.learning_rate(state.global_step);
   last = step.run(state.global_step + 1, plan.micro_batches(update), rate,
                   [this]() -> const Batch& { return loader.next(); });
@@ -329,7 +269,7 @@ void Trainer::Impl::run_step(int64_t update) {
   }
   loss.step_done();
   resume.total_loss += last.loss();
-  samples_since_log += last.samples;
+  pace.after_step(last.samples, watch.seconds());
   state.total_flos += 6.0 * static_cast<double>(last.input_ids) *
                       static_cast<double>(bench.model->parameters_without_embeddings());
   ++state.global_step;
@@ -350,7 +290,7 @@ void Trainer::Impl::after_step(const Flow& flow, bool epoch_end) {
     state.saved_flow.stop = flow.stop || stopped;
     save(epoch_end_due && !epoch_end);
   }
-  timing.aside += watch.seconds();
+  pace.set_aside(watch.seconds());
 }
 
 void Trainer::Impl::log_step() {
@@ -361,22 +301,12 @@ void Trainer::Impl::log_step() {
   entry.values["learning_rate"] = last.learning_rate;
   state.log(entry.values);
   entry.values["epoch"] = state.epoch;
-  const double seconds = since_log.seconds();
-  const double waited = loader.wait_seconds();
   entry.extra["logit_scale"] = static_cast<double>(bench.model->logit_scale.item<float>());
-  if (seconds > 0 && samples_since_log > 0) {
-    entry.extra["samples_per_second"] =
-        round_decimals(static_cast<double>(samples_since_log) / seconds, 3);
-    entry.extra["data_wait_share"] =
-        round_decimals(std::min(1.0, (waited - waited_before_log) / seconds), 4);
-  }
+  pace.take_window(loader.statistics(), entry.extra);
   if (options.on_bad_sample == "skip") {
     entry.extra["skipped_rows"] = static_cast<int64_t>(resume.bad_samples.size());
   }
   sinks.log(entry);
-  since_log = StopWatch();
-  waited_before_log = waited;
-  samples_since_log = 0;
 }
 
 void Trainer::Impl::evaluate() {
@@ -409,10 +339,7 @@ void Trainer::Impl::save(bool end_due) {
   position.learning_rate = last.learning_rate;
   const CheckpointContent content{bench,   parameters, optimizer.steps_done(),
                                   options, state,      position};
-  last_checkpoint = write_checkpoint(options.output_dir, state.global_step, content);
-  saved_step = state.global_step;
-  foreign.erase(saved_step);
-  rotate_checkpoints(options.output_dir, options.save_total_limit, last_checkpoint, foreign);
+  checkpoints.save(state.global_step, content);
 }
 
 void Trainer::Impl::report_bad_samples() {
@@ -440,13 +367,8 @@ void Trainer::Impl::check_finite() {
       "step ", state.global_step,
       ": the weights or the optimiser's moments are not finite after this step's update; the run "
       "has diverged and stops. They are not written; ",
-      last_saved(), ". Lower --learning_rate (it was ", last.learning_rate,
+      checkpoints.describe_last(), ". Lower --learning_rate (it was ", last.learning_rate,
       "); --logging_nan_inf_filter True goes on as Transformers does"));
-}
-
-std::string Trainer::Impl::last_saved() const {
-  return last_checkpoint.empty() ? std::string("there is no checkpoint yet")
-                                 : concat("the last checkpoint is ", last_checkpoint.string());
 }
 
 void Trainer::Impl::stop_diverged() {
@@ -456,38 +378,35 @@ void Trainer::Impl::stop_diverged() {
   throw_error(concat(
       "step ", state.global_step, ": the loss is ", last.loss(), " and the gradient norm ",
       last.gradient_norm, "; the run has diverged and stops. This step was not applied; ",
-      last_saved(), ". Lower --learning_rate (it was ", last.learning_rate,
+      checkpoints.describe_last(), ". Lower --learning_rate (it was ", last.learning_rate,
       "), add warm-up or look at the rows of this batch; --logging_nan_inf_filter True goes on as "
       "Transformers does"));
 }
 
+void Trainer::Impl::report_loading() const {
+  LoaderSetting setting;
+  setting.workers = options.dataloader_num_workers;
+  setting.cached = cache.options.tier != CacheTier::kOff;
+  setting.may_cache = !options.augmentation.any() && !options.mediapipe_dataloader &&
+                      train_use(plan, bench).passes > 1;
+  setting.device = options.mediapipe_dataloader;
+  log_info(loader_verdict(loader.statistics(), pace.step_seconds(), setting));
+}
+
 std::string Trainer::Impl::tail() const {
-  const double seconds = since_log.seconds();
-  char text[120];
-  const double rate = seconds > 0 ? static_cast<double>(samples_since_log) / seconds : 0;
-  const double wait =
-      seconds > 0 ? std::min(1.0, (loader.wait_seconds() - waited_before_log) / seconds) : 0;
-  std::snprintf(text, sizeof text, "loss %.4g, %.1f samples/s, data %.0f %%", last.loss(), rate,
-                100 * wait);
-  return text;
+  char text[40];
+  std::snprintf(text, sizeof text, "loss %.4g, ", last.loss());
+  return text + pace.tail(loader.statistics());
 }
 
 Json Trainer::Impl::final_metrics() const {
-  RunTimes times;
-  times.seconds = times.counted_seconds = timing.all.seconds();
-  times.steps = static_cast<double>(state.global_step - first_step);
-  times.samples = plan.planned_samples * times.steps /
-                  static_cast<double>(std::max<int64_t>(plan.max_steps, 1));
-  if (timing.warm) {
-    times.warmup_steps = static_cast<double>(options.throughput_warmup_steps);
-    times.warmup_samples =
-        times.warmup_steps * static_cast<double>(plan.batch_size * plan.accumulation);
-    times.counted_seconds = timing.counted.seconds();
-  }
-  if (options.adjust_throughput) times.aside_seconds = timing.aside;
-  Json metrics = train_speed_metrics(times);
+  const auto steps = static_cast<double>(state.global_step - first_step);
+  const double samples =
+      plan.planned_samples * steps / static_cast<double>(std::max<int64_t>(plan.max_steps, 1));
+  Json metrics =
+      pace.final_metrics(steps, samples, static_cast<double>(plan.batch_size * plan.accumulation));
   metrics["total_flos"] = state.total_flos;
-  metrics["train_loss"] = loss.call_total() / std::max(times.steps, 0.001);
+  metrics["train_loss"] = loss.call_total() / std::max(steps, 0.001);
   return metrics;
 }
 

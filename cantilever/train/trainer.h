@@ -13,20 +13,6 @@
 
 namespace cantilever {
 
-// Sends an entry to every sink.
-class Sinks {
- public:
-  void add(std::unique_ptr<Sink> sink) { sinks_.push_back(std::move(sink)); }
-  void log(const LogEntry& entry);
-  void text(const std::string& tag, const std::string& content);
-  void begin_work(const std::string& label, int64_t total, int64_t first = 0);
-  void advance_work(int64_t done, const std::string& tail = "");
-  void end_work();
-
- private:
-  std::vector<std::unique_ptr<Sink>> sinks_;
-};
-
 struct TrainingResult {
   Json metrics = Json::object();  // of train_results.json
   int stop_signal = 0;            // 0, or the signal that ended the training after a checkpoint

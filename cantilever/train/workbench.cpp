@@ -46,6 +46,8 @@ SourceOptions source_options(const TrainOptions& options) {
   source.image_root = options.image_root;
   source.image_column = options.image_column;
   source.caption_column = options.caption_column;
+  source.caption_choice = parse_caption_choice(options.caption_choice);
+  source.allow_outside_paths = options.allow_outside_paths;
   source.script_splits = options.script_splits;
   source.seed = options.seed;
   return source;
@@ -187,13 +189,20 @@ LoaderOptions loader_options(const TrainOptions& options, const Workbench& bench
   CANTILEVER_CHECK(loader.batch_size >= 1, "the batch size is ", loader.batch_size,
                    ", but it must be at least 1");
   loader.max_seq_length = options.max_seq_length;
-  CANTILEVER_CHECK(options.dataloader_num_workers >= 0, "--dataloader_num_workers is ",
-                   options.dataloader_num_workers);
+  CANTILEVER_CHECK(
+      options.dataloader_num_workers >= 0 || options.dataloader_num_workers == kAutoWorkers,
+      "--dataloader_num_workers is ", options.dataloader_num_workers);
   loader.num_workers = options.dataloader_num_workers;
   const int64_t factor = options.dataloader_prefetch_factor.value_or(2);
   CANTILEVER_CHECK(factor >= 1 && factor <= 1024, "--dataloader_prefetch_factor is ", factor,
                    "; it can be 1 to 1024");
   loader.prefetch = factor * std::max(1, options.dataloader_num_workers);  // as PyTorch's
+  loader.random_captions = training && options.caption_choice == "random";
+  if (training) loader.augmentation = options.augmentation;
+  loader.device_decode = options.mediapipe_dataloader;
+  CANTILEVER_CHECK(options.max_image_pixels >= 1, "--max_image_pixels is ",
+                   options.max_image_pixels);
+  loader.decode.max_pixels = options.max_image_pixels;
   loader.seed = options.data_seed.value_or(options.seed);
   loader.shuffle = training;
   loader.drop_last = options.dataloader_drop_last;  // of evaluation too, as the Trainer does

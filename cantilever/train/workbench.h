@@ -42,7 +42,8 @@ struct Workbench {
 // tokenizer with more pieces than the model has embeddings, max_seq_length too long for the model.
 Workbench open_workbench(const TrainOptions& options, const std::filesystem::path& checkpoint);
 
-// The loader's options for training (shuffled) or evaluation (in order).
+// The loader's options for training (shuffled, augmented, with random captions when asked for) or
+// evaluation (in order). The cache is left off: picture_cache.h decides it.
 LoaderOptions loader_options(const TrainOptions& options, const Workbench& bench, bool training);
 
 }  // namespace cantilever

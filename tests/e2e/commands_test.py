@@ -25,7 +25,7 @@ class Usage(ProgramTest):
 
     def test_help(self):
         self.assertIn("Commands:", self.succeeds("--help").stdout)
-        for command in ("train", "init", "search", "inspect", "info"):
+        for command in ("train", "init", "search", "inspect", "verify", "info", "bench"):
             text = self.succeeds(command, "--help").stdout
             self.assertIn(f"usage: cantilever {command}", text)
             self.assertEqual(text, self.succeeds("help", command).stdout)
@@ -257,6 +257,27 @@ class Search(ProgramTest):
         self.assertEqual(results["text_to_image"]["gallery"], 24)
         self.assertGreater(results["text_to_image"]["recall_at_5"], 2 * results["text_to_image"]["chance_at_5"])
         self.assertFalse((out / "contact_sheet.png").exists())
+
+    def test_rows_that_cannot_be_used_are_replaced_when_asked(self):
+        lines = (workshop.picture_set() / "test.jsonl").read_text(encoding="utf-8").splitlines()
+        rows = [json.loads(line) for line in lines]
+        rows[0]["caption"] = None
+        rows[3]["image_path"] = "nowhere.png"
+        file, out = workshop.picture_set() / "broken.jsonl", workshop.fresh("found")
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        self.addCleanup(file.unlink)
+        flags = ["search", "--model_name_or_path", workshop.tiny_model(), "--test_file", file, "--max_seq_length", 16,
+                 "--output_dir", out, "--queries", 8, "--top_k", 8]
+        self.assertIn("broken.jsonl line 1", self.fails(1, *flags))
+        done = self.succeeds(*flags, "--on_bad_sample", "skip")
+        self.assertIn("2 rows could not be used and were replaced", done.stderr)
+        results = json.loads((out / "search_results.json").read_text(encoding="utf-8"))
+        self.assertEqual([query["row"] for query in results["queries"]], [1, 2, 4, 5, 6, 7])
+        for query in results["queries"]:
+            found = {hit["row"] for hit in query["results"]}
+            self.assertLessEqual(found, {1, 2, 4, 5, 6, 7})
+            for hit in query["results"]:
+                self.assertEqual(hit["caption"], rows[hit["row"]]["caption"])
 
 
 if __name__ == "__main__":

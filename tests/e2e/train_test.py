@@ -70,10 +70,81 @@ class Train(ProgramTest):
             "fast_ddp")
         self.assertEqual(read(out / "trainer_state.json")["global_step"], 5)
         for flag in ("use_habana", "use_lazy_mode", "use_hpu_graphs_for_inference", "gaudi_config_name",
-                     "mediapipe_dataloader", "distribution_strategy", "hub_model_id", "dataset_revision",
+                     "distribution_strategy", "hub_model_id", "dataset_revision",
                      "remove_unused_columns"):
             self.assertEqual(done.stderr.count(f"--{flag} has no effect here: "), 1, flag)
+        self.assertEqual(done.stderr.count("--mediapipe_dataloader: there is no media device; a stand-in on the CPU"), 1)
         self.assertTrue((out / "test_results.json").is_file())
+
+
+@needs_program
+class InputPipeline(ProgramTest):
+    def losses(self, *more):
+        """The losses of four steps over two epochs, and what was logged."""
+        out = workshop.fresh("out")
+        done = self.succeeds(*workshop.train_flags(
+            out, "--do_train", "--max_train_samples", 8, "--num_train_epochs", 2, "--logging_steps", 1, "--save_strategy",
+            "no", *more))
+        return [entry["loss"] for entry in read(out / "trainer_state.json")["log_history"] if "loss" in entry], done, out
+
+    def test_caches_threads_and_devices_change_no_number(self):
+        plain, done, _ = self.losses("--decoded_cache", "off")
+        self.assertIn("decoded cache of the train split: off", done.stderr)
+        self.assertEqual(len(plain), 4)
+        cached, done, _ = self.losses()
+        self.assertRegex(done.stderr, r"decoded cache of the train split: in memory, 8 pictures as f32, 393\.2 KB of ")
+        self.assertIn("'loader_cache_hits': ", done.stdout)
+        self.assertEqual(plain, cached)
+        folder = workshop.fresh("cache")
+        for _ in range(2):
+            disk, done, out = self.losses("--decoded_cache", "disk", "--decoded_cache_dir", folder, "--do_eval")
+            self.assertEqual(plain, disk)
+            self.assertFalse((out / "decoded_cache").exists())
+        self.assertNotEqual(list(folder.iterdir()), [])
+        self.assertEqual(plain, self.losses("--dataloader_num_workers", "auto")[0])
+        device, done, _ = self.losses("--mediapipe_dataloader", "--dataloader_num_workers", 2)
+        self.assertEqual(plain, device)
+        self.assertRegex(done.stderr, r"the media device's stand-in decoded \d+ pictures")
+
+    def test_a_cache_that_rounds_is_said_loudly(self):
+        _, done, _ = self.losses("--pixel_semantics", "tv-float-aa", "--decoded_cache", "ram", "--decoded_cache_dtype", "u8")
+        self.assertEqual(done.stderr.count("--decoded_cache_dtype u8 rounds pixels of --pixel_semantics tv-float-aa"), 1)
+
+    def test_augmentation_changes_the_run_and_is_repeatable(self):
+        flags = ("--random_resized_crop_scale", "0.3", "0.6", "--random_horizontal_flip", "0.5", "--color_jitter", "0.3",
+                 "0.3", "0.3", "0.05")
+        first, done, out = self.losses(*flags)
+        self.assertIn("decoded cache of the train split: off, augmentation makes another picture", done.stderr)
+        self.assertIn("augmentation: random_resized_crop_scale 0.3 0.6", done.stderr)
+        self.assertEqual(first, self.losses(*flags, "--dataloader_num_workers", 2)[0])
+        self.assertNotEqual(first, self.losses()[0])
+        self.assertEqual(read(out / "training_args.json")["color_jitter"], [0.3, 0.3, 0.3, 0.05])
+
+    def test_the_slow_stage_is_named_at_the_end(self):
+        _, done, _ = self.losses()
+        self.assertRegex(done.stderr, r"loading was (not )?the limit: \d+ % of the training time was spent waiting for data")
+        for key in ("loader_images_per_second", "loader_decode_seconds", "loader_read_seconds", "data_wait_share"):
+            self.assertIn(f"'{key}': ", done.stdout)
+
+    def test_a_run_that_goes_on_otherwise_is_warned(self):
+        out = workshop.fresh("out")
+        flags = workshop.train_flags(out, "--do_train", "--max_steps", 4, "--save_steps", 2)
+        self.succeeds(*flags, "--random_horizontal_flip", "0.5")
+        done = self.succeeds(*flags, "--resume_from_checkpoint", out / "checkpoint-2", "--caption_choice", "random")
+        self.assertIn("augmentation: random_horizontal_flip 0.5 then, none now", done.stderr)
+        self.assertIn("caption_choice: auto then, random now", done.stderr)
+
+    def test_wrong_usage(self):
+        flags = workshop.train_flags(workshop.fresh("out"), "--do_train")
+        for more, words in (
+                (["--dataloader_num_workers", "many"], "'many' is not a whole number or auto"),
+                (["--decoded_cache_limit", "lots"], "'lots' is not a number of bytes, such as 1000000, 500MB or 8GiB"),
+                (["--decoded_cache", "always"], "'always' is not one of auto, ram, disk, off"),
+                (["--random_horizontal_flip", "0.5", "--decoded_cache", "ram"], "augmentation makes another one"),
+                (["--color_jitter", "1"], "is not 4 numbers"),
+                (["--pixel_semantics", "pil"], "is not one of reference, tv-float-aa"),
+        ):
+            self.assertIn(words, self.fails(2, *flags, *more))
 
 
 @needs_program
