@@ -59,8 +59,6 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
 namespace cantilever::test {
 namespace {
 
-constexpr std::array kTypes = {PixelType::kFloat32, PixelType::kBfloat16, PixelType::kUint8};
-
 struct Encoded {
   std::string name;
   Bytes bytes;
@@ -254,7 +252,7 @@ TEST(PreparePicture, AllocatesNothingOnceItIsWarm) {
   const auto round = [&] {
     for (const PixelSemantics semantics : kConcreteSemantics) {
       options.semantics = semantics;
-      for (const PixelType type : kTypes) {
+      for (const PixelType type : {PixelType::kFloat32, PixelType::kBfloat16, PixelType::kUint8}) {
         for (const Bytes& picture : pictures) {
           const PixelPlace place = {type, out.data()};
           prepare_picture(picture, {}, options, nullptr, scratch, place);
