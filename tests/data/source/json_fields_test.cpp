@@ -107,7 +107,7 @@ TEST(JsonFields, LeavesTheUnusualToTheLibrary) {
 
 TEST(JsonFields, AgreesOnDamagedTexts) {
   std::mt19937 random(7);
-  const std::string bytes = std::string("\"\\{}[],:ntfu019-.eE \n\xc3\xa9\x80\xff", 28);
+  const std::string bytes = "\"\\{}[],:ntfu019-.eE \n\xc3\xa9\x80\xff";
   for (const std::string& text : usual_texts()) {
     for (int i = 0; i < 4000; ++i) {
       std::string changed = text;
