@@ -14,14 +14,21 @@ struct Line {
   int64_t number = 0;
 };
 
+struct Member;
+
 struct Node {
   enum class Kind { kScalar, kList, kMap };
 
   Kind kind = Kind::kScalar;
   std::string scalar;
   std::vector<Node> items;
-  std::vector<std::pair<std::string, Node>> members;
+  std::vector<Member> members;
   int64_t line = 0;
+};
+
+struct Member {
+  std::string name;
+  Node value;
 };
 
 std::string trim(std::string_view text) {
@@ -159,7 +166,7 @@ class YamlParser {
       if (deeper) value = block(lines_[at_].indent, depth + 1);
     }
     value.line = number;
-    map.members.emplace_back(key, std::move(value));
+    map.members.push_back({key, std::move(value)});
   }
 
   // A scalar, or a list in brackets.
