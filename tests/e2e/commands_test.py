@@ -268,7 +268,7 @@ class Search(ProgramTest):
         self.addCleanup(file.unlink)
         flags = ["search", "--model_name_or_path", workshop.tiny_model(), "--test_file", file, "--max_seq_length", 16,
                  "--output_dir", out, "--queries", 8, "--top_k", 8]
-        self.assertIn("broken.jsonl line 1", self.fails(1, *flags))
+        self.assertIn("broken.jsonl, line 1", self.fails(1, *flags))
         done = self.succeeds(*flags, "--on_bad_sample", "skip")
         self.assertIn("2 rows could not be used and were replaced", done.stderr)
         results = json.loads((out / "search_results.json").read_text(encoding="utf-8"))

@@ -53,7 +53,8 @@ class Verify(ProgramTest):
         done = workshop.run("verify", "--dataset_name", folder, "--split", "train", "--report", report,
                             "--dataloader_num_workers", 2)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("bad rows", done.stdout + "bad rows")
+        self.assertRegex(done.stdout, r"(?m)^verdict: \d of 4 rows are bad$")
+        self.assertIn("  bad_rows:\n    row ", done.stdout)
         # Eight rows without other splits are cut 60/20/20: what is said about a row has its line.
         whole = workshop.run("verify", "--train_file", folder / "train.jsonl", "--validation_file",
                              workshop.picture_set() / "validation.jsonl", "--json", "--report", report)
@@ -62,7 +63,7 @@ class Verify(ProgramTest):
         self.assertEqual((told["train"]["rows"], told["train"]["bad"], told["validation"]["bad"]), (8, 6, 0))
         self.assertEqual(told["verdict"], "6 of 16 rows are bad")
         self.assertEqual(len(told["train"]["bad_rows"]), 6)
-        self.assertIn("train.jsonl line 2", told["train"]["bad_rows"][0])
+        self.assertIn("train.jsonl, line 2, picture", told["train"]["bad_rows"][0])
         self.assertEqual(told["train"]["repeated_pictures"], 2)
         items = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()][:8]
         self.assertEqual([item["status"] for item in items], ["ok", "bad", "bad", "bad", "bad", "bad", "ok", "bad"])
