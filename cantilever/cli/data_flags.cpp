@@ -84,9 +84,12 @@ FlagGroup data_flags() {
           own("validation_dir", kString, "null", "Folder with the validation pairs."),
           own("image_root", kString, "null",
               "Where relative picture paths start. Default: the data file's folder."),
-          same("image_column", kString, "\"image_path\"",
-               "Column with the pictures or their paths."),
-          same("caption_column", kString, "\"caption\"", "Column with the captions."),
+          differs("image_column", kString, "\"image_path\"",
+                  "Column with the pictures or their paths.",
+                  "not given and not there: the only column of pictures"),
+          differs(
+              "caption_column", kString, "\"caption\"", "Column with the captions.",
+              "not given and not there: a column called like captions, or the only one of texts"),
           own("caption_choice", kString, "\"auto\"",
               "Of rows with several captions: first, another one each epoch (random), or each as a "
               "row of its own (all). auto: all where the set counts a caption as a row (COCO, "

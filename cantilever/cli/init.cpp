@@ -127,6 +127,8 @@ std::shared_ptr<const Tokenizer> learn_from_set(const FlagValues& values, int64_
   options.dataset_name = values.text("captions_from");
   options.caption_column = values.text("caption_column");
   options.image_column = values.text("image_column");
+  options.find_image_column = !values.given("image_column");
+  options.find_caption_column = !values.given("caption_column");
   options.caption_choice = parse_caption_choice(values.text("caption_choice"));
   const auto splits = open_splits(options);
   const auto found = splits.find("train");

@@ -47,6 +47,8 @@ void set_data_options(const FlagValues& v, TrainOptions& o) {
   o.image_root = v.text("image_root");
   o.image_column = v.text("image_column");
   o.caption_column = v.text("caption_column");
+  o.find_image_column = !v.given("image_column");
+  o.find_caption_column = !v.given("caption_column");
   o.max_seq_length = v.get<int64_t>("max_seq_length");
   o.max_train_samples = v.optional<int64_t>("max_train_samples");
   o.max_eval_samples = v.optional<int64_t>("max_eval_samples");
@@ -255,6 +257,8 @@ SourceOptions to_source_options(const FlagValues& v, uint64_t splits_seed) {
   o.image_root = v.text("image_root");
   o.image_column = v.text("image_column");
   o.caption_column = v.text("caption_column");
+  o.find_image_column = !v.given("image_column");
+  o.find_caption_column = !v.given("caption_column");
   o.caption_choice = parse_caption_choice(v.text("caption_choice"));
   o.allow_outside_paths = v.flag("allow_outside_paths");
   o.script_splits = v.flag("script_splits");

@@ -46,6 +46,8 @@ SourceOptions source_options(const TrainOptions& options) {
   source.image_root = options.image_root;
   source.image_column = options.image_column;
   source.caption_column = options.caption_column;
+  source.find_image_column = options.find_image_column;
+  source.find_caption_column = options.find_caption_column;
   source.caption_choice = parse_caption_choice(options.caption_choice);
   source.allow_outside_paths = options.allow_outside_paths;
   source.script_splits = options.script_splits;

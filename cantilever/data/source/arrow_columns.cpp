@@ -45,7 +45,7 @@ std::vector<std::string> image_features_of(const std::string& json, const std::s
 }
 
 ArrowColumns choose_arrow_columns(const std::string& file, const arrow::Schema& schema,
-                                  const TableOptions& options,
+                                  TableOptions& options,
                                   const std::vector<std::string>& saved_features) {
   std::vector<std::string> features = schema_features(schema, file);
   features.insert(features.end(), saved_features.begin(), saved_features.end());

@@ -25,7 +25,7 @@ struct ArrowColumns {
 // dataset_info.json of a saved set); those in the schema's "huggingface" metadata count as well.
 // Throws Error as choose_columns.
 ArrowColumns choose_arrow_columns(const std::string& file, const arrow::Schema& schema,
-                                  const TableOptions& options,
+                                  TableOptions& options,
                                   const std::vector<std::string>& saved_features = {});
 
 // The names of the columns that `datasets` calls Image in its info (a JSON text with "features", or

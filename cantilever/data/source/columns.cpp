@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cantilever/base/error.h"
+#include "cantilever/base/log.h"
 
 namespace cantilever {
 namespace {
@@ -49,6 +50,59 @@ size_t find_column(const std::string& file, const std::vector<ColumnInfo>& colum
   return static_cast<size_t>(found - columns.begin());
 }
 
+bool has_column(const std::vector<ColumnInfo>& columns, std::string_view name) {
+  return std::any_of(columns.begin(), columns.end(),
+                     [&](const ColumnInfo& column) { return column.name == name; });
+}
+
+// The name of the only column that `fits`; empty when there is none or more than one.
+template <class Fits>
+std::string only_column(const std::vector<ColumnInfo>& columns, const Fits& fits) {
+  if (std::count_if(columns.begin(), columns.end(), fits) != 1) return "";
+  return std::find_if(columns.begin(), columns.end(), fits)->name;
+}
+
+// Pictures themselves come before names of files; of several there is no telling.
+std::string find_pictures(const std::vector<ColumnInfo>& columns) {
+  const std::string stored = only_column(
+      columns, [](const ColumnInfo& column) { return column.looks_picture && !column.text; });
+  if (!stored.empty()) return stored;
+  return only_column(columns, [](const ColumnInfo& column) { return column.looks_picture; });
+}
+
+std::string find_captions(const std::vector<ColumnInfo>& columns) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "caption", "captions", "text", "sentence", "sentences", "description", "txt"};
+  const auto is_text = [](const ColumnInfo& column) {
+    return column.text && !column.looks_picture;
+  };
+  for (const std::string_view name : kNames) {
+    const std::string found = only_column(
+        columns, [&](const ColumnInfo& column) { return column.name == name && is_text(column); });
+    if (!found.empty()) return found;
+  }
+  return only_column(columns, is_text);
+}
+
+// Default names that the table does not have are replaced by what it has.
+void find_columns(const std::string& file, const std::vector<ColumnInfo>& columns,
+                  TableOptions& options) {
+  const auto replace = [&](bool may, std::string& name, const std::string& found) {
+    if (!may || found.empty() || has_column(columns, name)) return false;
+    name = found;
+    return true;
+  };
+  const bool image =
+      replace(options.find_image_column, options.image_column, find_pictures(columns));
+  const bool caption =
+      replace(options.find_caption_column, options.caption_column, find_captions(columns));
+  if (!image && !caption) return;
+  warn_once(concat("columns ", options.image_column, " ", options.caption_column),
+            concat(file, ": pictures are taken from ", quoted(options.image_column),
+                   ", captions from ", quoted(options.caption_column), "; its columns are ",
+                   list_columns(columns), "; --image_column and --caption_column choose others"));
+}
+
 }  // namespace
 
 std::string presented_name(const std::string& stored, bool image_folder) {
@@ -80,8 +134,9 @@ std::string list_columns(const std::vector<ColumnInfo>& columns) {
 }
 
 ColumnChoice choose_columns(const std::string& file, const std::vector<ColumnInfo>& columns,
-                            const TableOptions& options) {
+                            TableOptions& options) {
   if (options.seen_columns) *options.seen_columns = columns;
+  find_columns(file, columns, options);
   ColumnChoice choice;
   choice.image = find_column(file, columns, "--image_column", options.image_column, true);
   choice.caption = find_column(file, columns, "--caption_column", options.caption_column, false);

@@ -20,6 +20,9 @@ struct ColumnInfo {
 struct TableOptions {
   std::string image_column;
   std::string caption_column;
+  // The names are only defaults: where a table has no such column, choose_columns finds another.
+  bool find_image_column = false;
+  bool find_caption_column = false;
   // Where relative picture paths start; empty: the folder of the table.
   std::filesystem::path image_root;
   // The folder of the set that the table was found in; empty: the user named the table itself.
@@ -48,9 +51,12 @@ bool named_like_picture(const std::string& name);
 // "image (struct<bytes: binary, path: string>), caption (string)"
 std::string list_columns(const std::vector<ColumnInfo>& columns);
 
-// The places of the two columns that `options` asks for. Throws Error when one is missing, there
-// twice, or of a type that cannot serve: all columns with types, the file, the nearest name.
+// The places of the two columns that `options` asks for. A default name that is not there gives way
+// to the only column of pictures, and to the column called like captions are or else the only one
+// of texts: `options` then names what was found, and the log says so. Throws Error when a column is
+// missing, there twice, or of a type that cannot serve: all columns with types, the file, the
+// nearest name.
 ColumnChoice choose_columns(const std::string& file, const std::vector<ColumnInfo>& columns,
-                            const TableOptions& options);
+                            TableOptions& options);
 
 }  // namespace cantilever

@@ -47,9 +47,10 @@ class LabelSource final : public ExampleSource {
     std::replace(caption.begin(), caption.end(), '_', ' ');
   }
 
-  // Names and their order, not the times of the files: there may be millions.
+  // The folder, names and their order, not the times of the files: there may be millions.
   uint64_t fingerprint() const override {
     uint64_t sum = begins_.size();
+    for (const char byte : folder_.native()) sum = mix_key(sum, static_cast<unsigned char>(byte));
     for (const char byte : names_) sum = mix_key(sum, static_cast<unsigned char>(byte));
     return sum;
   }
@@ -100,8 +101,9 @@ std::shared_ptr<ExampleSource> open_labels(const std::filesystem::path& folder,
                        "names of the pictures' folders",
                        labels, " for captions, pass --image_column image --caption_column label"));
   }
-  choose_columns(folder.string(), columns, options);
-  return std::make_shared<LabelSource>(folder, pictures, options);
+  TableOptions chosen = options;
+  choose_columns(folder.string(), columns, chosen);
+  return std::make_shared<LabelSource>(folder, pictures, chosen);
 }
 
 std::vector<std::string> picture_labels(const std::vector<std::string>& pictures, size_t most) {

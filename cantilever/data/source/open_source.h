@@ -27,6 +27,10 @@ struct SourceOptions {
   std::string image_root;  // where relative picture paths start; default: the data file's folder
   std::string image_column = "image_path";
   std::string caption_column = "caption";
+  // Whether these names are defaults that nobody asked for: a table without them is looked through
+  // for a column of pictures and one of captions, and the log says what was found.
+  bool find_image_column = false;
+  bool find_caption_column = false;
   CaptionChoice caption_choice = CaptionChoice::kAuto;
   // Pictures may lie outside the set's folder (the data file's, or image_root): absolute paths,
   // "..", links that lead out. Otherwise such a row is an Error.

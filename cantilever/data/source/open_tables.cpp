@@ -6,6 +6,7 @@
 #include "cantilever/base/log.h"
 #include "cantilever/data/source/arrow_source.h"
 #include "cantilever/data/source/caption_rows.h"
+#include "cantilever/data/source/karpathy_source.h"
 #include "cantilever/data/source/label_source.h"
 #include "cantilever/data/source/parquet_source.h"
 #include "cantilever/data/source/record_source.h"
@@ -39,7 +40,9 @@ class TableOpener {
         return {open_tar(file, options_), nullptr};
       case FileKind::kJson: {
         std::shared_ptr<RecordSource> coco = open_coco(file, options_);
-        return {nullptr, coco ? coco : open_json(file, options_)};
+        if (coco) return {nullptr, coco};
+        if (is_karpathy_file(file)) return {nullptr, open_karpathy(file, options_, "")};
+        return {nullptr, open_json(file, options_)};
       }
       case FileKind::kCsv:
         return {nullptr, open_csv(file, options_, ',')};
@@ -147,6 +150,8 @@ TableOptions table_options(const SourceOptions& options, const fs::path& set_fol
   TableOptions table;
   table.image_column = options.image_column;
   table.caption_column = options.caption_column;
+  table.find_image_column = options.find_image_column;
+  table.find_caption_column = options.find_caption_column;
   table.image_root = options.image_root;
   table.set_folder = set_folder;
   table.confine = !options.allow_outside_paths;
@@ -167,6 +172,10 @@ std::shared_ptr<ExampleSource> open_split(const SplitFiles& split, const TableOp
   if (split.tables.empty()) return open_labels(split.folder, split.pictures, options);
   TableOptions table = options;
   table.image_folder = split.image_folder;
+  if (!split.karpathy.empty()) {
+    const auto records = open_karpathy(split.tables.front(), table, split.karpathy);
+    return finish({arrange({nullptr, records}, choice)}, split.tables.front().string(), choice);
+  }
   if (!split.row_filter) return open_tables(split.tables, table, choice);
   TableOpener opener(table);
   std::vector<std::shared_ptr<ExampleSource>> shards;

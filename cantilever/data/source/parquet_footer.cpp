@@ -37,7 +37,7 @@ void check_bytes(const MappedFile& mapped, const std::string& file) {
 
 class FooterReader {
  public:
-  FooterReader(const MappedFile& mapped, const std::string& file, const TableOptions& options)
+  FooterReader(const MappedFile& mapped, const std::string& file, TableOptions& options)
       : file_(file), options_(options), file_bytes_(static_cast<int64_t>(mapped.bytes().size())) {
     const auto buffer = std::make_shared<arrow::Buffer>(
         reinterpret_cast<const uint8_t*>(mapped.bytes().data()), file_bytes_);
@@ -165,7 +165,7 @@ class FooterReader {
   }
 
   const std::string& file_;
-  const TableOptions& options_;
+  TableOptions& options_;
   int64_t file_bytes_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
 };
@@ -173,7 +173,7 @@ class FooterReader {
 }  // namespace
 
 ParquetFooter read_parquet_footer(const MappedFile& mapped, const std::string& file,
-                                  const TableOptions& options) {
+                                  TableOptions& options) {
   check_bytes(mapped, file);
   try {
     return FooterReader(mapped, file, options).read();

@@ -28,6 +28,6 @@ struct ParquetFooter {
 // Throws Error that names the file: no Parquet, incomplete, encrypted, row counts that cannot be
 // true, columns as choose_columns says.
 ParquetFooter read_parquet_footer(const MappedFile& mapped, const std::string& file,
-                                  const TableOptions& options);
+                                  TableOptions& options);
 
 }  // namespace cantilever
