@@ -224,7 +224,9 @@ struct BatchLoader::State {
     for (int64_t i = 0; i < delivered.size(); ++i) {
       for (int64_t step = 0; step < delivered.passed(i); ++step) {
         const int64_t row = (delivered.wanted_row(i) + step) % source->size();
-        if (reported_rows.insert(row).second) reported.push_back({row, maker.reason(row)});
+        if (reported_rows.insert(row).second) {
+          reported.push_back({row, maker.reason(row, delivered.batch().epoch)});
+        }
       }
     }
     bad_rows.store(static_cast<int64_t>(reported.size()), std::memory_order_relaxed);

@@ -1,5 +1,7 @@
 #include "cantilever/data/loader/decoded_cache.h"
 
+#include <utility>
+
 #include "cantilever/base/error.h"
 #include "cantilever/data/loader/decoded_cache_limit.h"
 #include "cantilever/data/loader/decoded_cache_rows.h"
@@ -13,7 +15,8 @@ constexpr int64_t kMaxValues = int64_t{1} << 40U;  // no picture is larger
 }  // namespace
 
 std::unique_ptr<DecodedCache> DecodedCache::open(const DecodedCacheOptions& options, int64_t rows,
-                                                 int64_t values, const std::string& key) {
+                                                 int64_t values, const std::string& key,
+                                                 PictureStamp stamp) {
   if (options.tier == CacheTier::kOff) return nullptr;
   CANTILEVER_CHECK(values >= 1 && values <= kMaxValues, "a cached picture has ", values, " values");
   CANTILEVER_CHECK(options.limit_bytes >= 0, "the limit of the decoded cache is ",
@@ -25,7 +28,7 @@ std::unique_ptr<DecodedCache> DecodedCache::open(const DecodedCacheOptions& opti
                           values * static_cast<int64_t>(pixel_bytes(options.type)),
                           options.limit_bytes};
   if (options.tier == CacheTier::kRam) return open_ram_cache(plan);
-  return open_disk_cache(plan, options.folder, key);
+  return open_disk_cache(plan, options.folder, key, std::move(stamp));
 }
 
 int64_t default_cache_limit(CacheTier tier, const std::filesystem::path& folder) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "cantilever/base/error.h"
 #include "cantilever/base/log.h"
+#include "cantilever/base/rng.h"
 #include "cantilever/data/loader/decoded_cache_file.h"
 #include "cantilever/data/loader/decoded_cache_limit.h"
 #include "cantilever/data/loader/decoded_cache_rows.h"
@@ -13,6 +15,8 @@
 namespace cantilever {
 namespace {
 
+constexpr uint64_t kHasStamp = 1;  // in CacheEntry::sum
+
 // The file grows by so much at once: few system calls, long runs of blocks on the disk.
 constexpr int64_t kGrowBytes = int64_t{64} << 20U;
 
@@ -20,8 +24,14 @@ using SharedWord = std::atomic_ref<uint64_t>;
 
 class DiskCache final : public DecodedCache {
  public:
-  DiskCache(const CachePlan& plan, const std::filesystem::path& folder, const std::string& key)
-      : plan_(plan), layout_(plan, key), rows_(plan.rows), file_(folder, layout_), slots_(0) {
+  DiskCache(const CachePlan& plan, const std::filesystem::path& folder, const std::string& key,
+            PictureStamp stamp)
+      : plan_(plan),
+        stamp_(std::move(stamp)),
+        layout_(plan, key),
+        rows_(plan.rows),
+        file_(folder, layout_),
+        slots_(0) {
     if (file_.writable()) {
       start_writing();
     } else {
@@ -48,10 +58,10 @@ class DiskCache final : public DecodedCache {
     return picture(*slot);
   }
 
-  void keep(int64_t row) override {
+  void keep(int64_t row, uint64_t stamp) override {
     const int64_t slot = rows_.made(row);
     CacheEntry& entry = entry_of(row);
-    SharedWord(entry.sum).store(sum_of(row, slot), std::memory_order_relaxed);
+    SharedWord(entry.sum).store(sum_of(row, slot, stamp), std::memory_order_relaxed);
     SharedWord(entry.slot_plus_one)
         .store(static_cast<uint64_t>(slot + 1), std::memory_order_release);
     rows_.publish(row);
@@ -86,9 +96,18 @@ class DiskCache final : public DecodedCache {
     return SharedWord(entry_of(row).slot_plus_one).load(std::memory_order_acquire);
   }
   std::byte* picture(int64_t slot) const { return mapped_ + layout_.slot_offset(slot); }
-  uint64_t sum_of(int64_t row, int64_t slot) const {
-    return pixel_sum(picture(slot), static_cast<size_t>(plan_.row_bytes),
-                     static_cast<uint64_t>(row));
+  // Its last bit says whether there is a stamp to be looked at.
+  uint64_t sum_of(int64_t row, int64_t slot, uint64_t stamp) const {
+    const auto number = static_cast<uint64_t>(row);
+    const uint64_t sum = pixel_sum(picture(slot), static_cast<size_t>(plan_.row_bytes),
+                                   stamp == 0 ? number : mix_key(number, stamp));
+    return (sum & ~kHasStamp) | (stamp == 0 ? 0 : kHasStamp);
+  }
+  // Whether the stored picture is whole and its file the one that it was made from.
+  bool is_sound(int64_t row, int64_t slot) const {
+    const uint64_t sum = SharedWord(entry_of(row).sum).load(std::memory_order_relaxed);
+    const uint64_t stamp = (sum & kHasStamp) != 0 && stamp_ ? stamp_(row) : 0;
+    return sum == sum_of(row, slot, stamp);
   }
 
   void map(int64_t slots) {
@@ -159,13 +178,12 @@ class DiskCache final : public DecodedCache {
   // without for that moment.
   const void* adopt(int64_t row) const {
     if (!rows_.claim(row)) return nullptr;
-    CacheEntry& entry = entry_of(row);
     const uint64_t stored = stored_slot(row);
     const auto slot = static_cast<int64_t>(stored - 1);
     const bool inside = slot >= 0 && slot < mapped_slots_ && slot < layout_.slots_in(file_.bytes());
     if (inside) {
       prefetch(slot);
-      if (SharedWord(entry.sum).load(std::memory_order_relaxed) == sum_of(row, slot)) {
+      if (is_sound(row, slot)) {
         rows_.set_slot(row, slot);
         rows_.publish(row);
         return picture(slot);
@@ -173,11 +191,12 @@ class DiskCache final : public DecodedCache {
     }
     warn_once(concat("decoded cache damage ", file_.path().string()),
               concat("decoded cache: ", file_.path().string(), ": the picture of row ", row,
-                     " is damaged (a power cut?); it and others like it are made anew"));
+                     " is damaged (a power cut?), or its file has changed; it and others like it "
+                     "are made anew"));
     // A reader stays away from the row for good: the claim is not given back. The writer's slot is
     // not used again in this run, since a reader may look at it.
     if (file_.writable()) {
-      SharedWord(entry.slot_plus_one).store(0, std::memory_order_release);
+      SharedWord(entry_of(row).slot_plus_one).store(0, std::memory_order_release);
       kept_rows_.fetch_sub(1, std::memory_order_relaxed);
       rows_.release(row);
     }
@@ -226,6 +245,7 @@ class DiskCache final : public DecodedCache {
   }
 
   const CachePlan plan_;
+  const PictureStamp stamp_;
   const CacheLayout layout_;
   mutable CacheRows rows_;  // find() takes over rows of earlier runs
   CacheFile file_;
@@ -243,8 +263,8 @@ class DiskCache final : public DecodedCache {
 
 std::unique_ptr<DecodedCache> open_disk_cache(const CachePlan& plan,
                                               const std::filesystem::path& folder,
-                                              const std::string& key) {
-  return std::make_unique<DiskCache>(plan, folder, key);
+                                              const std::string& key, PictureStamp stamp) {
+  return std::make_unique<DiskCache>(plan, folder, key, std::move(stamp));
 }
 
 }  // namespace cantilever

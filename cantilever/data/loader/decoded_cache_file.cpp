@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kMagic[8] = {'C', 'A', 'N', 'T', 'I', 'L', 'D', 'C'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr int64_t kPage = 4096;
 constexpr const char* kPrefix = "decoded-";
 constexpr const char* kSuffix = ".cache";

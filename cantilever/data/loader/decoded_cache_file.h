@@ -18,7 +18,9 @@ namespace cantilever {
 //
 // An entry gets its slot after the picture is complete. When the process is killed the stores it
 // made stay, in their order, so no entry shows half a picture. A power cut may keep the entry's
-// page and lose the picture's: the sum finds that out when the row is first used.
+// page and lose the picture's: the sum finds that out when the row is first used. A picture that
+// has a file of its own has that file's path, size and time in its sum, and the sum's last bit says
+// so.
 struct CacheEntry {
   uint64_t sum = 0;
   uint64_t slot_plus_one = 0;

@@ -51,7 +51,7 @@ class RamCache final : public DecodedCache {
     return address(*slot);
   }
 
-  void keep(int64_t row) override {
+  void keep(int64_t row, uint64_t /*stamp*/) override {
     rows_.publish(row);
     kept_rows_.fetch_add(1, std::memory_order_relaxed);
   }

@@ -21,7 +21,7 @@ struct CachePlan {
 std::unique_ptr<DecodedCache> open_ram_cache(const CachePlan& plan);
 std::unique_ptr<DecodedCache> open_disk_cache(const CachePlan& plan,
                                               const std::filesystem::path& folder,
-                                              const std::string& key);
+                                              const std::string& key, PictureStamp stamp);
 
 // Bytes on the disk of the cache files in `folder`, except `other_than`, and their number.
 struct CacheFiles {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "cantilever/base/error.h"
+#include "cantilever/base/file.h"
 #include "cantilever/base/rng.h"
 
 namespace cantilever {
@@ -19,7 +20,7 @@ size_t picture_values(const LoaderOptions& options) {
   return 3 * side * side;
 }
 
-// Everything that finished pictures depend on.
+// Everything that finished pictures depend on, but for pictures in files of their own: stamp_of().
 std::string cache_key(const ExampleSource& source, const LoaderOptions& options) {
   const TransformOptions& transform = options.transform;
   const char* exif = options.exif_orientation == ExifOrientation::kAuto ? "auto"
@@ -34,6 +35,24 @@ std::string cache_key(const ExampleSource& source, const LoaderOptions& options)
   for (const float value : transform.mean) key << ", mean " << value;
   for (const float value : transform.std) key << ", std " << value;
   return key.str();
+}
+
+// Of the file of its own that the picture lies in; 0 when it lies in a file of the set. Asked right
+// after the file was opened: a change while it is decoded shows in the next run.
+uint64_t stamp_of(const Example& example) {
+  const std::span<const std::byte> file = example.file.bytes();
+  if (file.empty() || file.data() != example.encoded.data()) return 0;
+  return std::max<uint64_t>(1, file_fingerprint(example.image_path));
+}
+
+PictureStamp stamps_of(std::shared_ptr<const ExampleSource> source) {
+  return [source = std::move(source)](int64_t row) -> uint64_t {
+    try {
+      return stamp_of(source->get(row));
+    } catch (const Error&) {
+      return 0;  // none that fits: the row is made anew, and that says what is wrong
+    }
+  };
 }
 
 void check_combination(const LoaderOptions& options) {
@@ -71,7 +90,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const ExampleSource> source,
   if (options.cache.tier != CacheTier::kOff) {
     cache_ = DecodedCache::open(options.cache, source_->size(),
                                 static_cast<int64_t>(picture_values(options)),
-                                cache_key(*source_, options));
+                                cache_key(*source_, options), stamps_of(source_));
   }
   if (tokenizer_ && options.caption_cache_bytes > 0) {
     captions_ = std::make_unique<CaptionCache>(
@@ -90,16 +109,16 @@ int64_t SampleMaker::make(const SampleTask& task, SampleMemory& memory,
   int64_t passed = 0;
   for (; passed < rows && !stop.load(std::memory_order_relaxed); ++passed) {
     const int64_t candidate = (task.row + passed) % rows;
-    if (known_bad(candidate)) continue;
+    if (known_bad(candidate, task.epoch)) continue;
     try {
       make_usable(candidate, task, memory);
       return passed;
     } catch (const Error& error) {
-      remember_bad(candidate, error.what());
+      remember_bad(candidate, task.epoch, error.what());
     }
   }
   CANTILEVER_CHECK(passed < rows, "none of the ", rows, " rows of ", source_->description(),
-                   " is usable; the first reason: ", reason(task.row));
+                   " is usable; the first reason: ", reason(task.row, task.epoch));
   return passed;
 }
 
@@ -146,10 +165,10 @@ uint64_t SampleMaker::caption_draw(int64_t row, int64_t epoch) const {
 // Which caption of the row the draw means. The source is asked once a row.
 uint64_t SampleMaker::caption_number(int64_t row, uint64_t draw) const {
   if (!options_.random_captions) return 0;
-  int64_t count = captions_->count(row);
+  int64_t count = captions_ ? captions_->count(row) : 0;
   if (count == 0) {
     count = std::max<int64_t>(1, source_->caption_count(row));
-    captions_->keep_count(row, count);
+    if (captions_) captions_->keep_count(row, count);
   }
   return draw % static_cast<uint64_t>(count);
 }
@@ -225,6 +244,7 @@ void SampleMaker::make_cached_picture(int64_t row, const DeviceJob& job, const S
                                       SampleMemory& memory, PictureTimes& times) const {
   const PixelType type = options_.cache.type;
   void* reserved = cache_->reserve(row);
+  const uint64_t stamp = reserved == nullptr ? 0 : stamp_of(memory.example);
   void* stored = reserved;
   if (reserved == nullptr) {
     if (type == PixelType::kFloat32) {
@@ -241,28 +261,40 @@ void SampleMaker::make_cached_picture(int64_t row, const DeviceJob& job, const S
     if (reserved != nullptr) cache_->drop(row);
     throw;
   }
-  if (reserved != nullptr) cache_->keep(row);
+  if (reserved != nullptr) cache_->keep(row, stamp);
   if (stored == place.pixels.data()) return;
   const StageClock::time_point begin = StageClock::now();
   expand_pixels(type, stored, job.transform, place.pixels);
   times.transform += seconds_between(begin, StageClock::now());
 }
 
-bool SampleMaker::known_bad(int64_t row) const {
-  if (!any_bad_.load(std::memory_order_acquire)) return false;
-  const std::shared_lock lock(bad_mutex_);
-  return bad_.contains(row);
+// A source that cannot count the captions of a row fails in the same way whichever is drawn.
+SampleMaker::BadKey SampleMaker::bad_key(int64_t row, int64_t epoch) const {
+  try {
+    return {row, caption_number(row, caption_draw(row, epoch))};
+  } catch (const Error&) {
+    return {row, 0};
+  }
 }
 
-void SampleMaker::remember_bad(int64_t row, const std::string& reason) const {
+bool SampleMaker::known_bad(int64_t row, int64_t epoch) const {
+  if (!any_bad_.load(std::memory_order_acquire)) return false;
+  const BadKey key = bad_key(row, epoch);
+  const std::shared_lock lock(bad_mutex_);
+  return bad_.contains(key);
+}
+
+void SampleMaker::remember_bad(int64_t row, int64_t epoch, const std::string& reason) const {
+  const BadKey key = bad_key(row, epoch);
   const std::lock_guard lock(bad_mutex_);
-  bad_.emplace(row, reason);
+  bad_.emplace(key, reason);
   any_bad_.store(true, std::memory_order_release);
 }
 
-std::string SampleMaker::reason(int64_t row) const {
+std::string SampleMaker::reason(int64_t row, int64_t epoch) const {
+  const BadKey key = bad_key(row, epoch);
   const std::shared_lock lock(bad_mutex_);
-  const auto found = bad_.find(row);
+  const auto found = bad_.find(key);
   return found == bad_.end() ? std::string() : found->second;
 }
 

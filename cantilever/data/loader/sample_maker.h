@@ -1,11 +1,12 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <shared_mutex>
 #include <span>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cantilever/data/loader/batch_loader.h"
@@ -56,13 +57,15 @@ class SampleMaker {
   // device's batch. Once `stop` is set the search ends with the place unfinished.
   int64_t make(const SampleTask& task, SampleMemory& memory, const std::atomic<bool>& stop) const;
 
-  // Why a row that make() passed over is bad.
-  std::string reason(int64_t row) const;
+  // Why a row that make() passed over in an epoch is bad.
+  std::string reason(int64_t row, int64_t epoch) const;
   // Null without device_decode.
   DeviceDecoder* device() const { return options_.device.get(); }
   bool has_text() const { return tokenizer_ != nullptr; }
 
  private:
+  using BadKey = std::pair<int64_t, uint64_t>;  // row, number of the caption
+
   void make_usable(int64_t row, const SampleTask& task, SampleMemory& memory) const;
   bool find_caption(int64_t row, uint64_t draw, const SamplePlace& place,
                     SampleMemory& memory) const;
@@ -74,8 +77,9 @@ class SampleMaker {
   void make_picture(int64_t row, const SampleTask& task, SampleMemory& memory) const;
   void make_cached_picture(int64_t row, const DeviceJob& job, const SamplePlace& place,
                            SampleMemory& memory, PictureTimes& times) const;
-  bool known_bad(int64_t row) const;
-  void remember_bad(int64_t row, const std::string& reason) const;
+  bool known_bad(int64_t row, int64_t epoch) const;
+  void remember_bad(int64_t row, int64_t epoch, const std::string& reason) const;
+  BadKey bad_key(int64_t row, int64_t epoch) const;
   std::string name_of(int64_t row, bool read, const Example& example) const;
 
   std::shared_ptr<const ExampleSource> source_;
@@ -83,10 +87,12 @@ class SampleMaker {
   LoaderOptions options_;
   std::unique_ptr<DecodedCache> cache_;     // null: off
   std::unique_ptr<CaptionCache> captions_;  // null: off
-  // A bad row is bad in every epoch: what was found once is not decoded again.
+  // What was found bad once is not decoded again. A row may be bad for one of its captions alone,
+  // so it is known by row and caption: which rows an epoch passes over must not depend on the
+  // epochs before it, or a resumed run would see other batches.
   mutable std::atomic<bool> any_bad_{false};
   mutable std::shared_mutex bad_mutex_;
-  mutable std::unordered_map<int64_t, std::string> bad_;
+  mutable std::map<BadKey, std::string> bad_;
 };
 
 }  // namespace cantilever

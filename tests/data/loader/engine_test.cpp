@@ -333,6 +333,41 @@ TEST(LoaderStop, AReadThatDoesNotReturnHoldsNobodyUp) {
   EXPECT_EQ(source.use_count(), 1);
 }
 
+// Nobody but the threads that were left behind knows the source, the tokenizer and the caches.
+TEST(LoaderStop, ThreadsLeftBehindFindAllTheyNeed) {
+  for (const CacheTier tier : {CacheTier::kOff, CacheTier::kRam, CacheTier::kDisk}) {
+    for (const bool device : {false, true}) {
+      if (device && tier != CacheTier::kOff) continue;
+      auto source = std::make_shared<StuckSource>(std::make_shared<MadeSource>(40));
+      std::shared_ptr<const Tokenizer> words = test::make_tokenizer();
+      const std::weak_ptr<StuckSource> source_alive = source;
+      const std::weak_ptr<const Tokenizer> words_alive = words;
+      {
+        test::TemporaryFolder folder;
+        LoaderOptions options = loader_options(3);
+        options.device_decode = device;
+        options.on_bad_sample = OnBadSample::kSkip;
+        options.cache = {tier, PixelType::kUint8, 1 << 20, folder.path()};
+        BatchLoader loader(source, words, options);
+        loader.seek(0, 0);
+        while (source->waiting < 3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      StuckSource* stuck = source.get();
+      source.reset();
+      words.reset();
+      ASSERT_FALSE(source_alive.expired());
+      ASSERT_FALSE(words_alive.expired());
+      stuck->release();
+      for (int i = 0; i < 2000 && !(source_alive.expired() && words_alive.expired()); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      EXPECT_TRUE(source_alive.expired());
+      EXPECT_TRUE(words_alive.expired());
+      EXPECT_EQ(loader_threads_after_a_while(), 0);
+    }
+  }
+}
+
 TEST(LoaderPause, GoesOnWhereItWas) {
   const auto source = std::make_shared<MadeSource>(23);
   BatchLoader straight(source, tokenizer(), loader_options(0));
