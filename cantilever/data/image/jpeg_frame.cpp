@@ -18,6 +18,7 @@ namespace {
 using Bytes = std::span<const uint8_t>;
 
 constexpr int kTables = 4;
+constexpr int kMostSide = 65500;  // JPEG_MAX_DIMENSION of libjpeg, which refuses more
 
 int big_endian_16(Bytes bytes, size_t at) {
   return bytes[at] << 8 | bytes[at + 1];
@@ -85,7 +86,8 @@ class FrameReader {
     frame_.components = body[5];
     const auto components = static_cast<size_t>(frame_.components);
     if ((components != 1 && components != 3) || body.size() != 6 + 3 * components) return false;
-    if (frame_.width == 0 || frame_.height == 0) return false;
+    if (frame_.width == 0 || frame_.width > kMostSide) return false;
+    if (frame_.height == 0 || frame_.height > kMostSide) return false;
     for (size_t c = 0; c < components; ++c) {
       ids_[c] = body[6 + 3 * c];
       sampling_[c] = body[7 + 3 * c];

@@ -109,6 +109,30 @@ TEST(JpegFast, EverySmallSize) {
   }
 }
 
+// libjpeg refuses sides above 65500.
+TEST(JpegFast, TheLongestSides) {
+  std::mt19937 random(10);
+  JpegReader reader;
+  for (const int components : {1, 3}) {
+    for (const bool is_wide : {false, true}) {
+      const TestPicture picture =
+          test_picture(is_wide ? 65500 : 1, is_wide ? 1 : 65500, components, random);
+      Bytes encoded = encode_jpeg_kind(picture, {.components = components, .quality = 30});
+      expect_equal_to_library(encoded, true, reader, random);
+      // Four more have as many blocks.
+      const size_t side = to_text(encoded).find("\xff\xc0") + (is_wide ? 7 : 5);
+      ASSERT_EQ(encoded[side], std::byte{65500 >> 8});
+      for (const int more : {65501, 65504, 65535}) {
+        encoded[side] = static_cast<std::byte>(more >> 8);
+        encoded[side + 1] = static_cast<std::byte>(more & 255);
+        const JpegOutcome expected = library_outcome(encoded);
+        EXPECT_NE(expected.error, "");
+        EXPECT_EQ(reader_outcome(reader, encoded).error, expected.error) << more;
+      }
+    }
+  }
+}
+
 TEST(JpegFast, GreyWithSamplingFactors) {
   std::mt19937 random(4);
   JpegReader reader;

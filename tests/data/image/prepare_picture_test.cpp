@@ -34,6 +34,8 @@ void* counted(std::size_t size, std::size_t alignment) {
 }
 }  // namespace
 
+// Not inlined: GCC would see free() for what it takes for the memory of another operator new.
+#define CANTILEVER_NOINLINE __attribute__((noinline))
 // NOLINTBEGIN(misc-new-delete-overloads)
 void* operator new(std::size_t size) {
   return counted(size, alignof(std::max_align_t));
@@ -41,16 +43,16 @@ void* operator new(std::size_t size) {
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return counted(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept {
+CANTILEVER_NOINLINE void operator delete(void* memory) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::size_t) noexcept {
+CANTILEVER_NOINLINE void operator delete(void* memory, std::size_t) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::align_val_t) noexcept {
+CANTILEVER_NOINLINE void operator delete(void* memory, std::align_val_t) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+CANTILEVER_NOINLINE void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
 // NOLINTEND(misc-new-delete-overloads)
