@@ -67,11 +67,11 @@ bool JpegFast::open(std::span<const std::byte> encoded) {
 
 bool JpegFast::prepare_tables() {
   for (size_t c = 0; c < static_cast<size_t>(frame_.components); ++c) {
-    size_t table = c;
-    for (size_t other = 0; other < c; ++other) {
-      const bool same_dc = frame_.component[other].dc.counts == frame_.component[c].dc.counts;
-      const bool same_ac = frame_.component[other].ac.counts == frame_.component[c].ac.counts;
-      if (same_dc && same_ac) table = other;
+    // Of the first component with the same codes, as only that one has tables of its own.
+    size_t table = 0;
+    while (table < c && (frame_.component[table].dc.counts != frame_.component[c].dc.counts ||
+                         frame_.component[table].ac.counts != frame_.component[c].ac.counts)) {
+      ++table;
     }
     if (table == c && !build_tables(frame_.component[c], c)) return false;
     // For all blocks of the component; prepare_blocks() spreads them.

@@ -7,6 +7,7 @@
 #include <jpeglib.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <random>
@@ -33,13 +34,17 @@ struct JpegKind {
   int restart_rows = 0;
   bool jfif = true;
   bool adobe = false;
-  bool coarse = false;  // tables beyond eight bits
+  bool coarse = false;                       // tables beyond eight bits
+  std::array<int, 3> dc_tables = {0, 1, 1};  // of the components, 0 or 1
+  std::array<int, 3> ac_tables = {0, 1, 1};
 
   std::string name() const {
     return concat(components, " components, ", across, "x", down, ", quality ", quality,
                   optimised ? ", optimised" : "", progressive ? ", progressive" : "", ", restarts ",
                   restart_interval, " ", restart_rows, jfif ? "" : ", no JFIF",
-                  adobe ? ", Adobe" : "", coarse ? ", coarse" : "");
+                  adobe ? ", Adobe" : "", coarse ? ", coarse" : "", ", DC tables ", dc_tables[0],
+                  dc_tables[1], dc_tables[2], ", AC tables ", ac_tables[0], ac_tables[1],
+                  ac_tables[2]);
   }
 };
 
@@ -108,6 +113,10 @@ class JpegCompressor {
     }
     compress_.comp_info[0].h_samp_factor = kind.across;
     compress_.comp_info[0].v_samp_factor = kind.down;
+    for (size_t c = 0; c < 3 && c < static_cast<size_t>(kind.components); ++c) {
+      compress_.comp_info[c].dc_tbl_no = kind.dc_tables[c];
+      compress_.comp_info[c].ac_tbl_no = kind.ac_tables[c];
+    }
     compress_.optimize_coding = kind.optimised ? TRUE : FALSE;
     compress_.restart_interval = static_cast<unsigned int>(kind.restart_interval);
     compress_.restart_in_rows = kind.restart_rows;

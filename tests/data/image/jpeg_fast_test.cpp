@@ -32,6 +32,10 @@ JpegKind random_kind(std::mt19937& random) {
   kind.jfif = !chance(5);
   kind.adobe = chance(5);
   kind.coarse = chance(20);
+  if (chance(3)) {
+    for (int& table : kind.dc_tables) table = chance(2) ? 1 : 0;
+    for (int& table : kind.ac_tables) table = chance(2) ? 1 : 0;
+  }
   return kind;
 }
 
@@ -106,6 +110,25 @@ TEST(JpegFast, EverySmallSize) {
       ASSERT_TRUE(reader_outcome(reader, wide).pixels == library_outcome(wide).pixels) << size;
       ASSERT_TRUE(reader_outcome(reader, high).pixels == library_outcome(high).pixels) << size;
     }
+  }
+}
+
+// Components may share codes in any way. Readers that are new, and one that has seen the others.
+TEST(JpegFast, EveryWayToShareCodes) {
+  std::mt19937 random(11);
+  JpegReader seasoned;
+  for (unsigned ways = 0; ways < 64; ++ways) {
+    JpegKind kind = {.quality = 85, .optimised = true};
+    for (size_t c = 0; c < 3; ++c) {
+      kind.dc_tables[c] = static_cast<int>(ways >> c & 1U);
+      kind.ac_tables[c] = static_cast<int>(ways >> (3 + c) & 1U);
+    }
+    SCOPED_TRACE(kind.name());
+    const Bytes encoded = encode_jpeg_kind(test_picture(40, 30, 3, random), kind);
+    JpegReader fresh;
+    expect_equal_to_library(encoded, true, fresh, random);
+    expect_equal_to_library(encoded, true, seasoned, random);
+    if (HasFatalFailure()) return;
   }
 }
 
