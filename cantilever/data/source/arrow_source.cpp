@@ -14,6 +14,7 @@
 #include "cantilever/data/source/ipc_index.h"
 #include "cantilever/data/source/picture_files.h"
 #include "cantilever/data/source/saved_dataset.h"
+#include "cantilever/data/source/table_fingerprint.h"
 
 namespace cantilever {
 namespace {
@@ -44,7 +45,7 @@ class ArrowSource final : public ExampleSource {
   void read(int64_t row, uint64_t draw, Example& example) const override;
   void read_caption(int64_t row, uint64_t draw, std::string& caption) const override;
   int64_t caption_count(int64_t row) const override;
-  uint64_t fingerprint() const override { return file_fingerprint(file_); }
+  uint64_t fingerprint() const override { return table_fingerprint(file_, options_); }
   std::string description() const override;
   std::string place(int64_t row) const override { return concat(file_, ", row ", row); }
 

@@ -66,6 +66,9 @@ bool is_blank_line(std::string_view record) {
   return record.find_first_not_of("\r\n") == std::string_view::npos;
 }
 
+// Each costs far more memory than its byte in the file.
+constexpr size_t kMostColumns = 10000;
+
 class CsvSource final : public RecordSource {
  public:
   CsvSource(const std::filesystem::path& path, const TableOptions& options, char delimiter)
@@ -125,7 +128,7 @@ class CsvSource final : public RecordSource {
 
   std::string place(int64_t row) const override {
     return concat(file_, ", line ",
-                  line_number(mapped_.text(), records_[static_cast<size_t>(row)].begin));
+                  line_numbers_.at(mapped_.text(), records_[static_cast<size_t>(row)].begin));
   }
 
  private:
@@ -134,7 +137,12 @@ class CsvSource final : public RecordSource {
     std::vector<std::string> names(1);
     scan_record(
         records_.front().of(mapped_.text()), 0, delimiter_, &closed,
-        [&](char byte) { names.back() += byte; }, [&] { names.emplace_back(); });
+        [&](char byte) { names.back() += byte; },
+        [&] {
+          CANTILEVER_CHECK(names.size() <= kMostColumns, file_, ": the header has more than ",
+                           kMostColumns, " fields; this is no table");
+          names.emplace_back();
+        });
     names.pop_back();
     if (delimiter_ == '|') std::for_each(names.begin(), names.end(), trim_blanks);
     records_.erase(records_.begin());

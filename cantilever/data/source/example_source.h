@@ -48,8 +48,9 @@ class ExampleSource {
   Example get(int64_t row) const;
   std::string caption(int64_t row) const;
 
-  // A number that is another when the files of the set (paths, sizes, times of change) or the
-  // choice of rows are: what may not be mixed in a cache on disk.
+  // A number that is another when the files of the set (paths, sizes, times of change), the choice
+  // of rows, or the columns and folders that pictures and captions are taken from are: what may not
+  // be mixed in a cache on disk. Picture files that a table names are not looked at one by one.
   virtual uint64_t fingerprint() const = 0;
   // Where a person finds the row: the data file and the row or line in it, "train.jsonl line 7".
   virtual std::string place(int64_t row) const;

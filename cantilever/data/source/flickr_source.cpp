@@ -37,7 +37,7 @@ class FlickrSource final : public RecordSource {
 
   std::string place(int64_t row) const override {
     return concat(file_, ", line ",
-                  line_number(mapped_.text(), lines_[static_cast<size_t>(row)].begin));
+                  line_numbers_.at(mapped_.text(), lines_[static_cast<size_t>(row)].begin));
   }
 
  protected:

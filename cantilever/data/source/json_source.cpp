@@ -15,6 +15,8 @@ namespace {
 
 // So many rows tell which columns there are.
 constexpr size_t kRowsForColumns = 1000;
+// A row that is parsed takes many times its bytes of memory.
+constexpr size_t kMostRowBytes = size_t{32} << 20;
 
 std::string type_name(const Json& value) {
   if (value.is_string()) return "string";
@@ -85,7 +87,7 @@ class JsonSource final : public RecordSource {
   std::string place(int64_t row) const override {
     const Span& span = records_[static_cast<size_t>(row)];
     const size_t first = mapped_.text().find_first_not_of(" \t\r\n", span.begin);
-    return concat(file_, ", line ", line_number(mapped_.text(), first));
+    return concat(file_, ", line ", line_numbers_.at(mapped_.text(), first));
   }
 
  private:
@@ -124,6 +126,10 @@ class JsonSource final : public RecordSource {
 
   Json parse(int64_t row) const {
     const std::string_view text = records_[static_cast<size_t>(row)].of(mapped_.text());
+    CANTILEVER_CHECK(text.size() <= kMostRowBytes, place(row), ": the row has ", text.size(),
+                     " bytes, more than ", kMostRowBytes,
+                     "; rows are the lines of a file, or the elements of an array that is the file "
+                     "or its member 'data'");
     Json value;
     try {
       value = parse_json(text, file_);

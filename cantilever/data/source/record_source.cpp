@@ -4,6 +4,7 @@
 
 #include "cantilever/base/error.h"
 #include "cantilever/base/file.h"
+#include "cantilever/data/source/table_fingerprint.h"
 
 namespace cantilever {
 
@@ -65,11 +66,30 @@ void RecordSource::search_picture_folders() {
 }
 
 uint64_t RecordSource::fingerprint() const {
-  return file_fingerprint(file_);
+  return table_fingerprint(file_, options_);
 }
 
 ImageKind path_kind(const TableOptions& options) {
   return options.image_folder ? ImageKind::kImageFeature : ImageKind::kPath;
+}
+
+int64_t LineNumbers::at(std::string_view text, size_t offset) const {
+  constexpr size_t kBlock = size_t{1} << 16;
+  const auto count = [&](size_t begin, size_t end) {
+    return std::count(text.begin() + static_cast<int64_t>(begin),
+                      text.begin() + static_cast<int64_t>(end), '\n');
+  };
+  std::call_once(counted_, [&] {
+    int64_t before = 0;
+    before_.reserve(text.size() / kBlock + 1);
+    for (size_t begin = 0; begin <= text.size(); begin += kBlock) {
+      before_.push_back(before);
+      before += count(begin, std::min(begin + kBlock, text.size()));
+    }
+  });
+  offset = std::min(offset, text.size());
+  const size_t block = offset / kBlock;
+  return 1 + before_[block] + count(block * kBlock, offset);
 }
 
 int64_t line_number(std::string_view text, size_t offset) {

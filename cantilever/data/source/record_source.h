@@ -1,10 +1,24 @@
 #pragma once
 
+#include <mutex>
+
 #include "cantilever/data/source/columns.h"
 #include "cantilever/data/source/example_source.h"
 #include "cantilever/data/source/picture_files.h"
 
 namespace cantilever {
+
+// Numbers of lines in a text that stays as it is. The first call counts all of it, so that a set of
+// nothing but bad rows does not count its file again for each.
+class LineNumbers {
+ public:
+  // 1-based number of the line that `offset` of `text` stands in. By several threads at once.
+  int64_t at(std::string_view text, size_t offset) const;
+
+ private:
+  mutable std::once_flag counted_;
+  mutable std::vector<int64_t> before_;  // line ends before each block of the text
+};
 
 // Rows of a text format; subclasses read the texts of a record, this class brings the pictures.
 class RecordSource : public ExampleSource {
@@ -42,6 +56,7 @@ class RecordSource : public ExampleSource {
 
   std::string file_;  // path, for messages
   TableOptions options_;
+  LineNumbers line_numbers_;  // for place()
 
  private:
   void check_row(int64_t row) const;

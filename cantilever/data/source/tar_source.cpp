@@ -1,4 +1,5 @@
 #include "cantilever/data/source/tar_source.h"
+#include "cantilever/data/source/table_fingerprint.h"
 
 #include <array>
 #include <atomic>
@@ -21,7 +22,7 @@ using Part = TarSample::Part;
 // What all compressed archives of the program may unpack to. There is no random access into a gzip
 // stream, so they are held in memory.
 constexpr size_t kUnpackedLimit = size_t{256} << 20;
-constexpr size_t kCaptionLimit = size_t{16} << 20;  // a compressed caption
+constexpr size_t kCaptionLimit = size_t{16} << 20;  // a compressed caption, a .json that is parsed
 std::atomic<size_t> unpacked_bytes{0};
 
 // The bytes of an archive: mapped, or unpacked.
@@ -93,7 +94,7 @@ class TarSource final : public ExampleSource {
   }
 
   int64_t size() const override { return static_cast<int64_t>(samples_.list.size()); }
-  uint64_t fingerprint() const override { return file_fingerprint(file_); }
+  uint64_t fingerprint() const override { return table_fingerprint(file_, options_); }
 
   void read(int64_t row, uint64_t draw, Example& example) const override {
     const TarSample& sample = find(row);
@@ -140,7 +141,7 @@ class TarSource final : public ExampleSource {
     if (sample.caption != Part::kJson && sample.caption != Part::kGzipJson) return 1;
     std::string text(stored_caption(sample));
     if (sample.caption == Part::kGzipJson) text = unpack_gzip(text, kCaptionLimit, place(row));
-    const Json object = parse_json(text, place(row));
+    const Json object = parse_member(text, row);
     const Json* value = object.is_object() ? find_caption(object) : nullptr;
     return value != nullptr && value->is_array() ? static_cast<int64_t>(value->size()) : 1;
   }
@@ -248,9 +249,15 @@ class TarSource final : public ExampleSource {
     read_json_slowly(text, row, draw, caption);
   }
 
+  Json parse_member(std::string_view text, int64_t row) const {
+    CANTILEVER_CHECK(text.size() <= kCaptionLimit, place(row), ": the .json member has ",
+                     text.size(), " bytes, more than ", kCaptionLimit);
+    return parse_json(text, concat(place(row), ": the .json member"));
+  }
+
   void read_json_slowly(std::string_view text, int64_t row, uint64_t draw,
                         std::string& caption) const {
-    const Json object = parse_json(text, concat(place(row), ": the .json member"));
+    const Json object = parse_member(text, row);
     const Json* value = object.is_object() ? find_caption(object) : nullptr;
     CANTILEVER_CHECK(value != nullptr, place(row), ": the .json member has no ",
                      quoted(keys().front()));

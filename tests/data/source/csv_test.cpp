@@ -83,6 +83,11 @@ TEST_F(CsvSource, RowsWithOtherCountsOfFieldsAreErrors) {
   EXPECT_EQ(source->caption(2), "fine, it is");
 }
 
+TEST_F(CsvSource, AHeaderOfVeryManyFieldsIsRefused) {
+  EXPECT_THAT(error_of([&] { open("image_path,caption" + std::string(20000, ',') + "\n"); }),
+              AllOf(HasSubstr("rows.csv"), HasSubstr("more than 10000 fields")));
+}
+
 TEST_F(CsvSource, DamagedFilesAreNamed) {
   EXPECT_THAT(error_of([&] { open(""); }), HasSubstr("empty"));
   EXPECT_THAT(error_of([&] { open("\n\n"); }), HasSubstr("no header"));

@@ -104,6 +104,29 @@ TEST_F(JsonSource, BadRowsAreErrorsOfTheirRows) {
   EXPECT_THROW(source->get(-1), Error);
 }
 
+// Lines are counted once, not again for every bad row.
+TEST_F(JsonSource, AFileOfBadRowsIsNotCountedForEachOfThem) {
+  constexpr int kRows = 40000;
+  std::string text;
+  for (int i = 0; i < kRows; ++i) {
+    text += concat("{\"image_path\": \"a.png\", \"caption\": null, \"more\": \"",
+                   std::string(static_cast<size_t>(i % 101), 'x'), "\"}\n", i % 7 == 0 ? "\n" : "");
+  }
+  const auto source = open(text);
+  ASSERT_EQ(source->size(), kRows);
+  int line = 1;
+  for (int i = 0; i < kRows; ++i, line += (i - 1) % 7 == 0 ? 2 : 1) {
+    ASSERT_TRUE(source->place(i).ends_with(concat(", line ", line))) << i;
+  }
+}
+
+// A file that is one object of very many members would be one row, parsed into gigabytes.
+TEST_F(JsonSource, ARowOfManyMegabytesIsNotParsed) {
+  const std::string text = "{\"a\": {\"list\": [" + std::string(size_t{34} << 20, ' ') + "]}}";
+  EXPECT_THAT(error_of([&] { open(text); }),
+              AllOf(HasSubstr("bytes, more than"), HasSubstr("line 1")));
+}
+
 TEST_F(JsonSource, ColumnsThatCannotServeAreRefusedAtOnce) {
   EXPECT_THAT(error_of([&] { open("{\"image_path\": \"a.png\", \"caption\": 7}\n"); }),
               AllOf(HasSubstr("'caption' holds int"), HasSubstr("image_path (string)")));
