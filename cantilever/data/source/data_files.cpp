@@ -10,6 +10,7 @@
 #include "cantilever/base/log.h"
 #include "cantilever/data/source/dataset_card.h"
 #include "cantilever/data/source/file_patterns.h"
+#include "cantilever/data/source/karpathy_source.h"
 
 namespace cantilever {
 namespace {
@@ -171,6 +172,23 @@ Files coco_files(const fs::path& folder, const Files& files) {
   return coco;
 }
 
+// Karpathy's dataset_coco.json in the folder, which tells the splits itself; they often come three
+// together.
+std::optional<fs::path> karpathy_file(const fs::path& folder, const Files& files) {
+  Files found;
+  for (const std::string& file : files) {
+    if (file_name(file).starts_with("dataset_") && file.ends_with(".json") &&
+        is_karpathy_file(folder / file)) {
+      found.push_back(file);
+    }
+  }
+  if (found.empty()) return std::nullopt;
+  CANTILEVER_CHECK(found.size() == 1, folder.string(), ": there are several sets of Karpathy's (",
+                   found[0], ", ", found[1], found.size() > 2 ? ", ..." : "",
+                   "); pass the file that is meant as --dataset_name");
+  return folder / found.front();
+}
+
 bool is_table(FileKind kind) {
   return kind != FileKind::kPicture && kind != FileKind::kUnread && kind != FileKind::kOther;
 }
@@ -281,6 +299,10 @@ std::optional<CardConfig> choose_config(const fs::path& folder, const std::strin
                      " and none is the default; pass one with --dataset_config_name"));
 }
 
+bool stays_below(const fs::path& path) {
+  return path.is_relative() && std::find(path.begin(), path.end(), "..") == path.end();
+}
+
 // The files that the patterns of a configuration mean.
 Grouped group_by_config(const fs::path& folder, const Files& files, const CardConfig& config) {
   const std::string readme = (folder / "README.md").string();
@@ -341,6 +363,20 @@ bool has_card_config(const fs::path& folder, const std::string& config) {
                      [&](const CardConfig& known) { return known.name == config; });
 }
 
+FoundFiles find_karpathy_splits(const fs::path& file) {
+  FoundFiles found;
+  found.rule = "as Karpathy's file names them, restval is train";
+  for (const std::string& name : karpathy_splits(file)) {
+    SplitFiles split;
+    split.name = name;
+    split.tables = {file};
+    split.karpathy = name;
+    found.splits.push_back(std::move(split));
+  }
+  CANTILEVER_CHECK(!found.splits.empty(), file.string(), ": there are no rows");
+  return found;
+}
+
 FoundFiles find_data_files(const fs::path& folder, bool one_split, const std::string& config) {
   const Files files = list_files(folder);
   if (!one_split) {
@@ -350,6 +386,9 @@ FoundFiles find_data_files(const fs::path& folder, bool one_split, const std::st
     }
     if (card && !card->data_dir.empty() && card->data_dir != ".") {
       const fs::path below = folder / card->data_dir;
+      CANTILEVER_CHECK(stays_below(card->data_dir), (folder / "README.md").string(),
+                       ": the folder ", quoted(card->data_dir), " of configuration ",
+                       quoted(card->name), " lies outside the set; pass it as --dataset_name");
       std::error_code ignored;
       CANTILEVER_CHECK(fs::is_directory(below, ignored), (folder / "README.md").string(),
                        ": the folder ", quoted(card->data_dir), " of configuration ",
@@ -363,6 +402,13 @@ FoundFiles find_data_files(const fs::path& folder, bool one_split, const std::st
     Grouped groups = group_by_words(coco, named_like_split, "by the names of COCO's files");
     if (one_split || groups.splits.empty()) groups = {{{"train", coco}}, "all of COCO's captions"};
     return choose_files(folder, coco, groups);
+  }
+  if (const std::optional<fs::path> karpathy = karpathy_file(folder, files)) {
+    if (!one_split) return find_karpathy_splits(*karpathy);
+    SplitFiles all;
+    all.name = "train";
+    all.tables = {*karpathy};
+    return {{all}, "all of Karpathy's splits"};
   }
   const Grouped groups = one_split ? Grouped{{{"train", files}}, "one"} : group_by_split(files);
   return choose_files(folder, files, groups);

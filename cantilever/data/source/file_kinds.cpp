@@ -46,7 +46,8 @@ FileKind file_kind_by_name(const fs::path& path) {
   const std::string extension = lower(path.extension().string());
   if (one_of(extension, kPictures)) return FileKind::kPicture;
   if (one_of(extension, kParquet)) return FileKind::kParquet;
-  if (extension == ".arrow") return FileKind::kArrow;
+  // Feather since version 2 is Arrow IPC; the reader names version 1.
+  if (extension == ".arrow" || extension == ".feather") return FileKind::kArrow;
   if (one_of(extension, kJson)) return FileKind::kJson;
   if (extension == ".csv") return FileKind::kCsv;
   if (extension == ".tsv") return FileKind::kTsv;
@@ -108,15 +109,16 @@ std::string unread_format(const fs::path& path) {
   if (extension == ".zip") return "a zip archive";
   if (extension == ".7z" || extension == ".rar")
     return concat("a ", extension.substr(1), " archive");
-  if (extension == ".feather") return "a Feather file";
   if (extension == ".xlsx" || extension == ".ods") return "a spreadsheet";
   if (extension == ".tfrecord") return "a TFRecord file";
   return "";
 }
 
 const char* read_formats() {
-  return "Parquet (.parquet), Arrow IPC (.arrow, save_to_disk), JSON lines and JSON (.jsonl, "
-         ".json), COCO captions (.json), CSV and TSV (.csv, .tsv), Flickr8k (.token), WebDataset "
+  return "Parquet (.parquet), Arrow IPC (.arrow, .feather, save_to_disk), JSON lines and JSON "
+         "(.jsonl, "
+         ".json), COCO captions and Karpathy's splits of them (.json), CSV and TSV (.csv, .tsv), "
+         "Flickr8k (.token), WebDataset "
          "shards (.tar, .tar.gz), and image folders with metadata.csv, metadata.jsonl or "
          "metadata.parquet";
 }

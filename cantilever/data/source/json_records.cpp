@@ -61,31 +61,6 @@ std::vector<Span> find_lines(std::string_view text, size_t start) {
   return lines;
 }
 
-std::vector<Span> find_elements(std::string_view text, size_t open, const std::string& file) {
-  std::vector<Span> elements;
-  size_t at = skip_blank(text, open + 1);
-  while (at < text.size() && text[at] != ']') {
-    const size_t end = skip_value(text, at);
-    CANTILEVER_CHECK(end != std::string_view::npos && end > at, file, ", line ",
-                     line_number(text, at), ": element ", elements.size(),
-                     " of the JSON array does not end; the file is cut off or damaged");
-    elements.push_back({at, end});
-    at = skip_blank(text, end);
-    if (at < text.size() && text[at] == ',') {
-      at = skip_blank(text, at + 1);
-    } else {
-      CANTILEVER_CHECK(at < text.size() && text[at] == ']', file, ", line ",
-                       line_number(text, std::min(at, text.size())), ": behind element ",
-                       elements.size() - 1,
-                       " of the JSON array stands neither a comma nor its end; the file is cut off "
-                       "or damaged");
-    }
-  }
-  CANTILEVER_CHECK(at < text.size(), file,
-                   ": the JSON array does not end; the file is cut off or damaged");
-  return elements;
-}
-
 struct Member {
   std::string key;
   size_t value = 0;  // offset
@@ -124,7 +99,7 @@ std::vector<Span> find_in_object(std::string_view text, size_t open, const std::
   std::string keys;
   for (const Member& member : members->list) {
     if (member.key == "data" && text[member.value] == '[') {
-      return find_elements(text, member.value, file);
+      return find_json_elements(text, member.value, file);
     }
     keys += concat(keys.empty() ? "" : ", ", quoted(member.key, 40));
   }
@@ -138,6 +113,46 @@ std::vector<Span> find_in_object(std::string_view text, size_t open, const std::
 }
 
 }  // namespace
+
+std::vector<Span> find_json_elements(std::string_view text, size_t open, const std::string& file) {
+  std::vector<Span> elements;
+  size_t at = skip_blank(text, open + 1);
+  while (at < text.size() && text[at] != ']') {
+    const size_t end = skip_value(text, at);
+    CANTILEVER_CHECK(end != std::string_view::npos && end > at, file, ", line ",
+                     line_number(text, at), ": element ", elements.size(),
+                     " of the JSON array does not end; the file is cut off or damaged");
+    elements.push_back({at, end});
+    at = skip_blank(text, end);
+    if (at < text.size() && text[at] == ',') {
+      at = skip_blank(text, at + 1);
+    } else {
+      CANTILEVER_CHECK(at < text.size() && text[at] == ']', file, ", line ",
+                       line_number(text, std::min(at, text.size())), ": behind element ",
+                       elements.size() - 1,
+                       " of the JSON array stands neither a comma nor its end; the file is cut off "
+                       "or damaged");
+    }
+  }
+  CANTILEVER_CHECK(at < text.size(), file,
+                   ": the JSON array does not end; the file is cut off or damaged");
+  return elements;
+}
+
+std::optional<std::vector<Span>> find_json_array(std::string_view text, size_t start,
+                                                 std::string_view key, const std::string& file) {
+  const size_t first = skip_blank(text, start);
+  if (first >= text.size() || text[first] != '{') return std::nullopt;
+  const std::optional<Members> members = find_members(text, first);
+  CANTILEVER_CHECK(members && skip_blank(text, members->end) == text.size(), file,
+                   ": the JSON object is damaged or cut off");
+  for (const Member& member : members->list) {
+    if (member.key == key && text[member.value] == '[') {
+      return find_json_elements(text, member.value, file);
+    }
+  }
+  return std::nullopt;
+}
 
 size_t end_of_json_value(std::string_view text) {
   return skip_value(text, 0);
@@ -157,7 +172,8 @@ std::optional<CocoArrays> find_coco_arrays(std::string_view text, size_t start,
     if (member.key == "annotations") annotations = member.value;
   }
   if (images == 0 || annotations == 0) return std::nullopt;
-  return CocoArrays{find_elements(text, images, file), find_elements(text, annotations, file)};
+  return CocoArrays{find_json_elements(text, images, file),
+                    find_json_elements(text, annotations, file)};
 }
 
 std::vector<Span> find_json_records(std::string_view text, size_t start, const std::string& file) {
@@ -168,7 +184,7 @@ std::vector<Span> find_json_records(std::string_view text, size_t start, const s
     CANTILEVER_CHECK(end == std::string_view::npos || skip_blank(text, end) == text.size(), file,
                      ", line ", line_number(text, std::min(end, text.size())),
                      ": something stands behind the end of the JSON array");
-    return find_elements(text, first, file);
+    return find_json_elements(text, first, file);
   }
   const size_t line_end = std::min(text.find('\n', first), text.size());
   const size_t value_end = text[first] == '{' ? skip_value(text, first) : std::string_view::npos;

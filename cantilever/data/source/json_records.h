@@ -27,6 +27,14 @@ struct CocoArrays {
 std::optional<CocoArrays> find_coco_arrays(std::string_view text, size_t start,
                                            const std::string& file);
 
+// The elements of the array that is the member `key` of a file that is one object; nullopt when it
+// has no such array. Throws Error when the object or the array is broken.
+std::optional<std::vector<Span>> find_json_array(std::string_view text, size_t start,
+                                                 std::string_view key, const std::string& file);
+
+// The elements of the array that starts at `open`. Throws Error when it is broken.
+std::vector<Span> find_json_elements(std::string_view text, size_t open, const std::string& file);
+
 // The offset behind the value that `text` starts with, by counting brackets; npos when it does not
 // end.
 size_t end_of_json_value(std::string_view text);

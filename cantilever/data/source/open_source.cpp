@@ -8,6 +8,7 @@
 #include "cantilever/data/order/sample_order.h"
 #include "cantilever/data/source/data_files.h"
 #include "cantilever/data/source/file_patterns.h"
+#include "cantilever/data/source/karpathy_source.h"
 #include "cantilever/data/source/open_tables.h"
 #include "cantilever/data/source/saved_dataset.h"
 
@@ -68,15 +69,13 @@ FoundFiles find_splits(const SourceOptions& options, const fs::path& folder) {
   return found;
 }
 
-Splits open_folder(const SourceOptions& options) {
-  const TableOptions table = table_options(options, options.dataset_name, false);
-  const fs::path folder = set_folder(options);
-  const FoundFiles found = find_splits(options, folder);
+Splits open_found(const fs::path& path, const FoundFiles& found, const SourceOptions& options,
+                  const TableOptions& table) {
   std::string names;
   for (const SplitFiles& split : found.splits) {
     names += concat(names.empty() ? "" : ", ", split.name);
   }
-  log_info(concat(folder.string(), ": splits ", names, " (", found.rule, ")"));
+  log_info(concat(path.string(), ": splits ", names, " (", found.rule, ")"));
   Splits splits;
   for (const SplitFiles& split : found.splits) {
     splits[split.name] = open_split(split, table, options.caption_choice);
@@ -84,9 +83,17 @@ Splits open_folder(const SourceOptions& options) {
   return splits;
 }
 
-// One file or folder as one split; the columns of its first table go to `seen` when it is given.
+Splits open_folder(const SourceOptions& options) {
+  const fs::path folder = set_folder(options);
+  return open_found(folder, find_splits(options, folder), options,
+                    table_options(options, options.dataset_name, false));
+}
+
+// One file or folder as one split, of a file of Karpathy's splits that of the name `karpathy`; the
+// columns of its first table go to `seen` when it is given.
 std::shared_ptr<ExampleSource> open_path(const fs::path& path, const SourceOptions& options,
-                                         const std::shared_ptr<std::vector<ColumnInfo>>& seen) {
+                                         const std::shared_ptr<std::vector<ColumnInfo>>& seen,
+                                         const std::string& karpathy = "") {
   const std::vector<fs::path> files = expand_files(path.string());
   std::error_code ignored;
   const bool folder = files.size() == 1 && fs::is_directory(files.front(), ignored);
@@ -100,6 +107,9 @@ std::shared_ptr<ExampleSource> open_path(const fs::path& path, const SourceOptio
     }
   } else {
     split = find_data_files(path, /*one_split=*/true).splits.front();
+  }
+  if (!karpathy.empty() && split.tables.size() == 1 && is_karpathy_file(split.tables.front())) {
+    split.karpathy = karpathy;
   }
   TableOptions table = table_options(options, folder ? path : fs::path(), split.image_folder);
   table.seen_columns = seen;
@@ -132,6 +142,10 @@ Splits open_set(const SourceOptions& options) {
       ": there is no such file or folder. Names on the Hugging Face Hub are not fetched "
       "yet: download the set (hf download --repo-type dataset NAME --local-dir FOLDER) "
       "and pass its folder");
+  if (is_karpathy_file(options.dataset_name)) {
+    return open_found(options.dataset_name, find_karpathy_splits(options.dataset_name), options,
+                      table_options(options, "", false));
+  }
   return {{"train", open_source(options.dataset_name, options)}};
 }
 
@@ -152,7 +166,7 @@ Splits open_named_files(const SourceOptions& options) {
     CANTILEVER_CHECK(!splits.contains(entry.split), entry.flag, ": the ", entry.split,
                      " split is given twice, as a file and as a folder");
     try {
-      splits[entry.split] = open_source(entry.path, options);
+      splits[entry.split] = open_path(entry.path, options, nullptr, entry.split);
     } catch (const Error& error) {
       throw_error(concat(entry.flag, ": ", error.what()));
     }

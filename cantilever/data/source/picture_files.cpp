@@ -107,10 +107,18 @@ std::string without_trailing_slash(std::string path) {
   return path;
 }
 
-// The folder, those in it, and those in its folder "images", in name order.
-void add_with_subfolders(const fs::path& folder, std::vector<fs::path>& folders) {
+// The folder, those in it, and those in its folder "images", in name order. With `left`, links to
+// folders that are not below `folder` go there instead.
+void add_with_subfolders(const fs::path& folder, std::vector<fs::path>& folders,
+                         std::vector<fs::path>* left) {
   constexpr size_t kMost = 200;
-  const auto list = [](const fs::path& parent) {
+  const std::string limit = real_path(folder.string());
+  const auto leaves = [&](const fs::directory_entry& entry) {
+    std::error_code ignored;
+    return left != nullptr && entry.is_symlink(ignored) &&
+           !lies_in(real_path(entry.path().string()), limit);
+  };
+  const auto list = [&](const fs::path& parent) {
     std::vector<fs::path> found;
     std::error_code error;
     for (fs::directory_iterator entry(parent, error);
@@ -118,7 +126,8 @@ void add_with_subfolders(const fs::path& folder, std::vector<fs::path>& folders)
          entry.increment(error)) {
       std::error_code ignored;
       const std::string name = entry->path().filename().string();
-      if (!name.starts_with(".") && entry->is_directory(ignored)) found.push_back(entry->path());
+      if (name.starts_with(".") || !entry->is_directory(ignored)) continue;
+      (leaves(*entry) ? *left : found).push_back(entry->path());
     }
     std::sort(found.begin(), found.end());
     return found;
@@ -215,15 +224,17 @@ PictureRoot picture_root(const fs::path& file, const TableOptions& options) {
 std::vector<PictureRoot> find_picture_folders(const fs::path& file, const TableOptions& options,
                                               const std::vector<std::string>& names) {
   std::vector<fs::path> folders;
+  std::vector<fs::path> left_out;
+  std::vector<fs::path>* const left = options.confine ? &left_out : nullptr;
   if (!options.image_root.empty()) {
-    add_with_subfolders(options.image_root, folders);
+    add_with_subfolders(options.image_root, folders, left);
   } else {
     const fs::path here = file.parent_path().empty() ? fs::path(".") : file.parent_path();
     const fs::path above = here == "." ? fs::path("..") : here / "..";
-    add_with_subfolders(here, folders);
+    add_with_subfolders(here, folders, left);
     if (options.set_folder.empty() ||
         here.lexically_normal() != options.set_folder.lexically_normal()) {
-      add_with_subfolders(above.lexically_normal(), folders);
+      add_with_subfolders(above.lexically_normal(), folders, left);
     }
   }
   std::vector<std::pair<size_t, fs::path>> hits;
@@ -239,6 +250,12 @@ std::vector<PictureRoot> find_picture_folders(const fs::path& file, const TableO
   }
   std::stable_sort(hits.begin(), hits.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (!left_out.empty() && (hits.empty() || hits.front().first < names.size())) {
+    log_warning(concat(file.string(), ": the folder ", left_out.front().string(),
+                       " is a link that leaves its parent, so no pictures are looked for in it; "
+                       "pass --image_root ",
+                       left_out.front().string(), ", or --allow_outside_paths"));
+  }
   std::vector<PictureRoot> roots;
   for (const auto& [count, folder] : hits) {
     roots.push_back({folder, folder});

@@ -29,7 +29,8 @@ PictureRoot picture_root(const std::filesystem::path& file, const TableOptions& 
 
 // The folders in which pictures of a table were found, the one with the most first: below
 // --image_root, else in and beside the table's folder and in the folders "images" there. Each is
-// the limit of its pictures. Never outside the set's folder where there is one.
+// the limit of its pictures. Never outside the set's folder where there is one; links to folders
+// elsewhere count only when options.confine is off.
 std::vector<PictureRoot> find_picture_folders(const std::filesystem::path& file,
                                               const TableOptions& options,
                                               const std::vector<std::string>& names);

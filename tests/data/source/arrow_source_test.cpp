@@ -141,6 +141,17 @@ TEST_F(ArrowSource, BatchesInEveryFormat) {
   }
 }
 
+// Feather since version 2 is Arrow IPC under another name.
+TEST_F(ArrowSource, FeatherFilesAreRead) {
+  const auto path = folder_ / "rows.feather";
+  write(path, {"image", "caption"}, {{picture_structs({"a"}, {"pa"}), strings({"ca"})}},
+        all_formats().front());
+  for (const auto& named : {path, folder_.path()}) {
+    EXPECT_THAT(rows_of(*open_source(named, source_options("image"))),
+                testing::ElementsAre("a|pa|ca"));
+  }
+}
+
 TEST_F(ArrowSource, EveryTypeOfText) {
   const Texts texts = {"a", std::nullopt, "a text longer than twelve bytes", ""};
   const auto pictures = array_of<arrow::BinaryBuilder>({"p", "q", "r", "s"});

@@ -173,6 +173,32 @@ TEST_F(Captions, KagglesTables) {
               ElementsAre("a: One , \"two\" .", "b: Three", "bad"));
 }
 
+// A set that ships images -> / may not read what lies there.
+TEST_F(Captions, FoldersOfPicturesAreNotLookedForBehindLinksThatLeave) {
+  for (const std::string name : {"seven", "nine"}) {
+    write_text(folder_ / "far/elsewhere" / (name + ".jpg"), name);
+  }
+  const auto path = write_text(folder_ / "set/captions.json", kCoco);
+  std::filesystem::create_directory_symlink("../far/elsewhere", folder_ / "set/images");
+  SourceOptions options = source_options();
+  for (const auto& named : {path, folder_ / "set"}) {
+    const auto source = open_source(named, options);
+    EXPECT_THAT(rows(*source), testing::Each("bad"));
+    EXPECT_THAT(error_of([&] { source->get(0); }), HasSubstr("--image_root"));
+  }
+  options.image_root = (folder_ / "set/images").string();
+  EXPECT_THAT(rows(*open_source(path, options)), testing::Contains("seven: first of seven"));
+  options.image_root.clear();
+  options.allow_outside_paths = true;
+  EXPECT_THAT(rows(*open_source(path, options)), testing::Contains("seven: first of seven"));
+  // A link that stays inside is as good as a folder.
+  std::filesystem::rename(folder_ / "far/elsewhere", folder_ / "set/real");
+  std::filesystem::remove(folder_ / "set/images");
+  std::filesystem::create_directory_symlink("real", folder_ / "set/images");
+  options.allow_outside_paths = false;
+  EXPECT_THAT(rows(*open_source(path, options)), testing::Contains("seven: first of seven"));
+}
+
 TEST_F(Captions, ListsBecomeRowsWhenAllAreAskedFor) {
   write_text(folder_ / "a.png", "a");
   const auto path = write_text(folder_ / "rows.jsonl",

@@ -71,7 +71,13 @@ TEST_F(Folders, ConfigurationsOfTheReadme) {
   splits = open(options);
   EXPECT_THAT(captions(*splits.at("train")), ElementsAre("c"));
   EXPECT_THAT(captions(*splits.at("validation")), ElementsAre("v"));
-  options.dataset_config_name = "four";
+  for (const std::string elsewhere : {"../", "c/../..", "/etc"}) {
+    write_text(folder_ / "README.md",
+               "---\nconfigs:\n- config_name: four\n  data_dir: " + elsewhere + "\n---\n");
+    options.dataset_config_name = "four";
+    EXPECT_THAT(error_of([&] { open(options); }), HasSubstr("lies outside the set"));
+  }
+  write_text(folder_ / "README.md", "---\nconfigs:\n- config_name: one\n  data_dir: c\n---\n");
   EXPECT_THAT(error_of([&] { open(options); }), AllOf(HasSubstr("four"), HasSubstr("README.md")));
 }
 
