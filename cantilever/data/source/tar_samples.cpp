@@ -17,6 +17,8 @@ constexpr std::array<std::string_view, 14> kPictures = {"jpg", "jpeg", "png",  "
                                                         "bmp", "tif",  "tiff", "ppm",  "pgm",
                                                         "pbm", "pnm",  "jfif", "jpe"};
 constexpr int kNever = 1000;
+// Bytes of all extensions of a sample: they are searched at every member.
+constexpr size_t kMostExtensions = size_t{64} << 10;
 
 // A member's name in its parts.
 struct MemberName {
@@ -107,6 +109,9 @@ class Collector {
                      " have the extension ", quoted(name.extension), " (the second at byte ",
                      member.header, "); a sample can have each only once");
     open.extensions += marked;
+    CANTILEVER_CHECK(open.extensions.size() <= kMostExtensions, file_, ": sample ",
+                     quoted(std::string(name.key), 200), " has too many members (the last at byte ",
+                     member.header, "); this is no WebDataset shard");
     take(member, name.extension, open);
   }
 

@@ -175,6 +175,13 @@ TEST_F(Tar, SameExtensionTwiceIsRefused) {
   EXPECT_EQ(source->caption(1), "d");
 }
 
+// The extensions of a sample are searched at every member: they may not grow without end.
+TEST_F(Tar, ASampleOfVeryManyMembersIsRefused) {
+  std::string archive = tar_member("0.jpg", "a");
+  for (int i = 0; i < 12000; ++i) archive += tar_header(concat("0.e", i), 0);
+  EXPECT_THAT(refuse(archive), AllOf(HasSubstr("'0'"), HasSubstr("too many members")));
+}
+
 TEST_F(Tar, LinksAreNotFollowed) {
   const auto source = open(tar_header("0.jpg", 0, '2', TarStyle::kUstar, "/etc/hostname") +
                            tar_member("0.txt", "link") +
