@@ -6,6 +6,7 @@
 
 #include "cantilever/base/error.h"
 #include "cantilever/data/image/jpeg.h"
+#include "cantilever/data/image/picture_plan.h"
 
 namespace cantilever {
 namespace {
@@ -60,6 +61,16 @@ struct Pending {
   size_t offset = 0;  // in the pool
 };
 
+// hf-processor refuses narrow pictures. The host names them; here they would end the whole batch.
+bool can_be_resized(const PictureSize& size, const TransformOptions& options) {
+  try {
+    plan_picture(size.width, size.height, options);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 class NvjpegDecoder final : public DeviceDecoder {
  public:
   NvjpegDecoder(const NvjpegApi& api, std::unique_ptr<DeviceRuntime> runtime, size_t pool_bytes)
@@ -107,6 +118,7 @@ class NvjpegDecoder final : public DeviceDecoder {
       Pending next{&job, arena.picture(job.picture), {}, 0};
       job.path = DevicePath::kUnsupported;
       if (!look(next.encoded, job.decode, stream_.get(), next.size)) continue;
+      if (!can_be_resized(next.size, job.transform)) continue;
       if (used + next.size.bytes() > pool_limit_) {
         decode_group(used);
         used = 0;

@@ -257,6 +257,22 @@ TEST(DeviceDecoder, AllPixelSemantics) {
   }
 }
 
+// The processor resizes them to nothing and fails.
+TEST(DeviceDecoder, PicturesTooNarrowForTheProcessorAreTheHosts) {
+  const auto decoder = open_device_decoder("cpu");
+  DeviceBatch batch({.side = 64, .semantics = PixelSemantics::kHfProcessor});
+  batch.add(make_jpeg(150, 111));
+  batch.add(make_jpeg(2, 700));
+  batch.add(make_jpeg(700, 2));
+  batch.add(make_jpeg(111, 150));
+  EXPECT_THAT(on_the_host(batch.arena.picture(1), {}, batch.jobs[1].transform).error,
+              HasSubstr("too narrow"));
+  batch.decode(*decoder);
+  EXPECT_THAT(batch.paths(),
+              ElementsAre(Path::kDevice, Path::kUnsupported, Path::kUnsupported, Path::kDevice));
+  expect_equal_to_the_host(batch);
+}
+
 TEST(DeviceDecoder, OnePictureThatFailsCostsTheOthersNothing) {
   const Bytes bad = make_jpeg(77, 80);
   const Misbehaviour misbehaviour({.fail_length = bad.size()});
