@@ -84,6 +84,45 @@ TEST_F(PictureFilesTest, WhatLeavesIsRefusedUnlessAllowed) {
   EXPECT_THAT(load(files, (folder_ / "set2/c.png").string()), HasSubstr("outside"));
 }
 
+TEST_F(PictureFilesTest, NoDetourLeads) {
+  const fs::path sub = folder_ / "set/sub";
+  const std::string secret = (folder_ / "secret.png").string();
+  fs::create_symlink("second.png", sub / "first.png");
+  fs::create_symlink("third.png", sub / "second.png");
+  fs::create_symlink("../../secret.png", sub / "third.png");
+  fs::create_directory_symlink("/proc/self/root", sub / "magic");
+  fs::create_directory_symlink("/", sub / "slash");
+  fs::create_directory_symlink(folder_ / "set", folder_ / "door");
+  const int secret_folder = ::open(folder_.path().c_str(), O_PATH | O_DIRECTORY);
+  ASSERT_GE(secret_folder, 0);
+  const PictureFiles files = set();
+  for (const std::string& stored :
+       {std::string("first.png"), "magic" + secret, "slash" + secret, "/proc/self/root" + secret,
+        concat("/proc/self/fd/", secret_folder, "/secret.png"),
+        concat("magic/proc/self/fd/", secret_folder, "/secret.png"),
+        std::string("../../door/../secret.png"), (folder_ / "door/../secret.png").string(),
+        (folder_ / "set/sub//../..//secret.png").string(), "./" + secret + "\n", "//" + secret}) {
+    EXPECT_THAT(load(files, stored), HasSubstr("table, row 7")) << stored;
+  }
+  ::close(secret_folder);
+}
+
+TEST_F(PictureFilesTest, AFolderReachedThroughALinkIsTheOneItLeadsTo) {
+  fs::create_directory_symlink("set", folder_ / "door");
+  fs::create_directory_symlink("set/sub", folder_ / "inner");
+  write_text(folder_ / "set/sub/new\nline.png", "two lines");
+  const PictureFiles door({PictureRoot{folder_ / "door/sub", folder_ / "door"}}, true);
+  EXPECT_EQ(load(door, "b.png"), "deeper");
+  EXPECT_EQ(load(door, "../a.png"), "inside");
+  EXPECT_EQ(load(door, "new\nline.png"), "two lines");
+  EXPECT_EQ(load(door, (folder_ / "set/a.png").string()), "inside");
+  EXPECT_THAT(load(door, "../../secret.png"), HasSubstr("outside"));
+  const PictureFiles inner(PictureRoot{folder_ / "inner", folder_ / "inner"}, true);
+  EXPECT_EQ(load(inner, "b.png"), "deeper");
+  EXPECT_THAT(load(inner, "../a.png"), HasSubstr("outside"));
+  EXPECT_THAT(load(inner, (folder_ / "set/a.png").string()), HasSubstr("outside"));
+}
+
 // snapshots/REVISION/x -> ../../blobs/HASH, as the Hub's cache has it.
 TEST_F(PictureFilesTest, LinksOfTheHubsCacheStayInTheirRepository) {
   const fs::path repository = folder_ / "datasets--a--b";
