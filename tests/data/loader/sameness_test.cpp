@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "tests/data/image/encoders.h"
 #include "tests/data/loader/support.h"
 #include "tests/support/temporary_folder.h"
 
@@ -25,6 +26,40 @@ BadRows bad_rows(const BatchLoader& loader) {
   for (const BadSample& bad : loader.bad_samples()) found.emplace_back(bad.row, bad.reason);
   return found;
 }
+
+// The rows of a MadeSource; every other picture is a JPEG, which a device takes.
+class MixedSource final : public ExampleSource {
+ public:
+  explicit MixedSource(int64_t rows) : made(rows) {
+    for (int64_t row = 0; row < rows; ++row) {
+      const int width = 18 + static_cast<int>(row % 5);
+      std::vector<uint8_t> samples(static_cast<size_t>(3 * width * 17));
+      for (size_t i = 0; i < samples.size(); ++i) {
+        samples[i] = static_cast<uint8_t>(i * 5 + static_cast<size_t>(row) * 41);
+      }
+      jpegs_.push_back(test::encode_jpeg(samples, width, 17));
+    }
+  }
+  int64_t size() const override { return made.size(); }
+  void read(int64_t row, uint64_t draw, Example& example) const override {
+    made.read(row, draw, example);
+    if (row % 2 == 0) return;
+    example.encoded = jpegs_[static_cast<size_t>(row)];
+    // Cut in its data: the device tries and fails.
+    if (made.broken.contains(row)) example.encoded = example.encoded.first(650);
+  }
+  void read_caption(int64_t row, uint64_t draw, std::string& caption) const override {
+    made.read_caption(row, draw, caption);
+  }
+  int64_t caption_count(int64_t row) const override { return made.caption_count(row); }
+  uint64_t fingerprint() const override { return 7; }
+  std::string description() const override { return "mixed"; }
+
+  MadeSource made;
+
+ private:
+  std::vector<std::vector<std::byte>> jpegs_;
+};
 
 struct Way {
   std::string name;
@@ -49,7 +84,7 @@ std::vector<Way> ways(const test::TemporaryFolder& folder) {
 
 TEST(LoaderSameness, OddSizesOverThreeEpochs) {
   for (const int64_t rows : {1, 2, 7}) {
-    const auto source = std::make_shared<MadeSource>(rows);
+    const auto source = std::make_shared<MixedSource>(rows);
     for (const int64_t batch : {1, 2, 3, 7, 100}) {
       for (const bool drop_last : {false, true}) {
         LoaderOptions options = loader_options(0);
@@ -84,9 +119,9 @@ TEST(LoaderSameness, OddSizesOverThreeEpochs) {
 }
 
 TEST(LoaderSameness, BadRowsInEveryWay) {
-  const auto source = std::make_shared<MadeSource>(23);
-  source->broken = {0, 4, 5, 6, 22};
-  source->missing = {7, 21};
+  const auto source = std::make_shared<MixedSource>(23);
+  source->made.broken = {0, 4, 5, 6, 22};
+  source->made.missing = {7, 21};
   for (const bool shuffle : {false, true}) {
     LoaderOptions options = loader_options(0);
     options.on_bad_sample = OnBadSample::kSkip;
@@ -105,6 +140,9 @@ TEST(LoaderSameness, BadRowsInEveryWay) {
         BatchLoader loader(source, tokenizer(), other);
         EXPECT_EQ(take(loader, 18), expected) << way.name << ", " << workers << " threads";
         EXPECT_EQ(bad_rows(loader), bad) << way.name << ", " << workers << " threads";
+        const LoaderStatistics done = loader.statistics();
+        EXPECT_EQ(done.device_images > 0, other.device_decode);
+        EXPECT_EQ(done.device_failed > 0, other.device_decode);
       }
     }
   }
@@ -113,9 +151,9 @@ TEST(LoaderSameness, BadRowsInEveryWay) {
 // A row that lacks one of its captions is bad in the epochs that draw it, and only in those: what
 // an epoch holds must not depend on the epochs that were seen before it.
 TEST(LoaderSameness, ARowThatLacksACaptionIsBadWhereItIsDrawn) {
-  const auto source = std::make_shared<MadeSource>(12);
-  source->captions = 3;
-  source->silent = {{2, 1}, {5, 0}, {5, 2}, {11, 2}};
+  const auto source = std::make_shared<MixedSource>(12);
+  source->made.captions = 3;
+  source->made.silent = {{2, 1}, {5, 0}, {5, 2}, {11, 2}};
   LoaderOptions options = loader_options(0);
   options.on_bad_sample = OnBadSample::kSkip;
   options.random_captions = true;
