@@ -165,7 +165,7 @@ void IpcIndex::add(const Message& message, uint8_t expected) {
     const int64_t rows = header->number<int64_t>(batch_field::kLength, 0);
     const int64_t before = batch_ends_.empty() ? 0 : batch_ends_.back();
     // As for Parquet: rows cost the caller memory and may not be claimed for free.
-    const int64_t most = 1000000 + 64 * static_cast<int64_t>(mapped_->bytes().size());
+    const int64_t most = 100000 + 64 * static_cast<int64_t>(mapped_->bytes().size());
     CANTILEVER_CHECK(rows >= 0 && rows <= most - before, file_, ": record batch ", batches_.size(),
                      " claims ", rows, " rows, which ", mapped_->bytes().size(),
                      " bytes cannot hold");

@@ -73,7 +73,7 @@ class FooterReader {
   }
 
  private:
-  int64_t most_rows() const { return 1000000 + 64 * file_bytes_; }
+  int64_t most_rows() const { return 100000 + 64 * file_bytes_; }
 
   void count_rows(ParquetFooter& footer) const {
     int64_t rows = 0;
