@@ -66,6 +66,7 @@ void write(const std::filesystem::path& path, const std::vector<std::string>& na
   const auto schema = arrow::schema(fields, metadata);
   const auto file = arrow::io::FileOutputStream::Open(path.string()).ValueOrDie();
   auto options = arrow::ipc::IpcWriteOptions::Defaults();
+  options.use_threads = false;  // TSan does not see the locks of Arrow's own threads
   options.write_legacy_ipc_format = format.legacy;
   options.emit_dictionary_deltas = true;
   if (format.codec != arrow::Compression::UNCOMPRESSED) {
