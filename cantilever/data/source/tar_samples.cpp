@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 14> kPictures = {"jpg", "jpeg", "png",  "
                                                         "pbm", "pnm",  "jfif", "jpe"};
 constexpr int kNever = 1000;
 // Bytes of all extensions of a sample: they are searched at every member.
-constexpr size_t kMostExtensions = size_t{64} << 10;
+constexpr size_t kMostExtensions = size_t{8} << 10;
 
 // A member's name in its parts.
 struct MemberName {

@@ -178,7 +178,7 @@ TEST_F(Tar, SameExtensionTwiceIsRefused) {
 // The extensions of a sample are searched at every member: they may not grow without end.
 TEST_F(Tar, ASampleOfVeryManyMembersIsRefused) {
   std::string archive = tar_member("0.jpg", "a");
-  for (int i = 0; i < 12000; ++i) archive += tar_header(concat("0.e", i), 0);
+  for (int i = 0; i < 2000; ++i) archive += tar_header(concat("0.e", i), 0);
   EXPECT_THAT(refuse(archive), AllOf(HasSubstr("'0'"), HasSubstr("too many members")));
 }
 
