@@ -8,6 +8,7 @@
 
 #include "cantilever/base/error.h"
 #include "cantilever/base/log.h"
+#include "cantilever/cli/bus_error.h"
 #include "cantilever/cli/command.h"
 #include "cantilever/cli/failure.h"
 #include "cantilever/cli/help.h"
@@ -106,6 +107,7 @@ int run_main(int argc, char** argv) {
   // A closed pipe is an error of the write that meets it, not the end of a training run.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then a write error with a name
+  name_files_that_shrink();
   const Words words(argv + std::min(argc, 1), argv + argc);
   const bool debug = asks_for_debug(words);
   if (debug) keep_throw_stacks();

@@ -17,10 +17,15 @@ class ConsoleSink : public Sink {
   void log(const LogEntry& entry) override {
     Json values = entry.values;
     values.erase("total_flos");
-    for (const auto& [key, value] : entry.extra.items()) values[key] = value;
+    // The loader's dozen of values is for a file and TensorBoard: on a terminal it would bury the
+    // loss.
+    const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+    for (const auto& [key, value] : entry.extra.items()) {
+      if (!terminal || !key.starts_with("loader_")) values[key] = value;
+    }
     const std::string line = format_log_line(values);
     // On one terminal the line has to go above the bar; a file gets it from standard output.
-    if (work_ && ::isatty(STDOUT_FILENO) != 0) {
+    if (work_ && terminal) {
       work_->print_line(line);
     } else {
       std::printf("%s\n", line.c_str());

@@ -1,7 +1,11 @@
 """init, train, evaluate, predict, resume and stop, as a user types them."""
 
 import json
+import os
+import pty
+import shutil
 import signal
+import subprocess
 import time
 import unittest
 
@@ -125,6 +129,35 @@ class InputPipeline(ProgramTest):
         self.assertRegex(done.stderr, r"loading was (not )?the limit: \d+ % of the training time was spent waiting for data")
         for key in ("loader_images_per_second", "loader_decode_seconds", "loader_read_seconds", "data_wait_share"):
             self.assertIn(f"'{key}': ", done.stdout)
+
+    def test_a_terminal_is_spared_the_loaders_values(self):
+        terminal, other = pty.openpty()
+        flags = workshop.train_flags(workshop.fresh("out"), "--do_train", "--max_steps", 2, "--logging_steps", 1)
+        training = subprocess.Popen([workshop.BINARY, *map(str, flags)], stdout=other, stderr=other)
+        os.close(other)
+        shown = ""
+        while True:
+            try:
+                shown += os.read(terminal, 1 << 16).decode()
+            except OSError:  # the other side has closed
+                break
+        os.close(terminal)
+        self.assertEqual(training.wait(timeout=120), 0, shown)
+        self.assertIn("'data_wait_share': ", shown)
+        self.assertNotIn("'loader_", shown)
+
+    def test_a_file_that_is_cut_off_in_use_is_named(self):
+        folder = workshop.fresh("shrinking")
+        shutil.copytree(workshop.picture_set(), folder)
+        table = folder / "train.jsonl"
+        training = workshop.start(*workshop.train_flags(
+            workshop.fresh("out"), "--do_train", "--train_file", table, "--max_steps", 100000, "--save_strategy", "no",
+            "--logging_steps", 1, "--decoded_cache", "off", "--dataloader_num_workers", 2))
+        self.assertIn("'loss'", training.stdout.readline())
+        os.truncate(table, 0)
+        _, errors = training.communicate(timeout=120)
+        self.assertEqual(training.returncode, 1, errors)
+        self.assertIn(f"cantilever: error: {table}: the file became shorter while it was in use", errors)
 
     def test_a_run_that_goes_on_otherwise_is_warned(self):
         out = workshop.fresh("out")
