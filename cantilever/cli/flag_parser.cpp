@@ -86,6 +86,9 @@ bool is_none(const Flag& flag, const std::string& text) {
 
 void check_range(const Flag& flag, double value, const std::string& shown,
                  const std::string& where) {
+  if (std::isnan(value) && (flag.minimum || flag.maximum)) {
+    usage_error(concat(where, ": ", quoted(shown), " is not a number"));
+  }
   if (flag.minimum && !(value >= *flag.minimum)) {
     usage_error(
         concat(where, ": ", quoted(shown), " is too small; the smallest value is ", *flag.minimum));

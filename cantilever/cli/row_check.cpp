@@ -135,6 +135,14 @@ std::string reason_class(const std::string& reason, const std::string& place) {
       ++at;
     }
   }
+  if (at < reason.size()) {
+    const auto goes_on = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
+    if (goes_on(reason[at])) {  // in the middle of a letter
+      while (!out.empty() && goes_on(out.back())) out.pop_back();
+      if (!out.empty()) out.pop_back();
+    }
+    out += "...";
+  }
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cantilever/base/error.h"
+#include "cantilever/cli/failure.h"
 
 namespace cantilever {
 namespace {
@@ -72,7 +73,7 @@ void SplitSummary::add_bad(const RowReport& report, const std::string& place) {
     if (!report.file.empty()) where += concat(", picture ", quoted(report.file, 200));
     where += ")";
   }
-  bad_rows_.push_back(concat(where, ": ", report.reason));
+  bad_rows_.push_back(one_line(concat(where, ": ", report.reason)));  // names may hold anything
 }
 
 Json SplitSummary::to_json(bool tokenised) const {

@@ -117,7 +117,8 @@ TEST(DataFlags, WrongNumbersAreNamed) {
   EXPECT_THAT(usage_error({"--color_jitter", "0.4", "0.4", "0.4"}), HasSubstr("is not 4 numbers"));
   EXPECT_THAT(usage_error({"--color_jitter", "0.4", "0.4", "0.4", "0.6"}),
               HasSubstr("a hue of 0.6 is too large; the largest value is 0.5"));
-  EXPECT_THAT(usage_error({"--color_jitter", "nan", "0", "0", "0"}), HasSubstr("too small"));
+  EXPECT_THAT(usage_error({"--color_jitter", "nan", "0", "0", "0"}),
+              HasSubstr("'nan' is not a number"));
   EXPECT_THAT(usage_error({"--color_jitter_prob", "0.5"}), HasSubstr("belongs to --color_jitter"));
   EXPECT_THAT(usage_error({"--random_horizontal_flip", "2"}), HasSubstr("too large"));
   EXPECT_THAT(usage_error({"--grayscale_prob", "-0.1"}), HasSubstr("too small"));

@@ -159,7 +159,9 @@ TEST(ReasonClass, LeavesOutWhatDiffersFromRowToRow) {
             "truncated after N bytes of N; isn't whole");
   EXPECT_EQ(reason_class("", ""), "");
   EXPECT_EQ(reason_class("'unclosed", "p"), "'...'");
-  EXPECT_LE(reason_class(std::string(1000, 'x'), "p").size(), 125U);
+  EXPECT_EQ(reason_class(std::string(1000, 'x'), "p"), std::string(120, 'x') + "...");
+  EXPECT_EQ(reason_class(std::string(119, 'x') + "\xc3\xa9 and more", "p"),
+            std::string(119, 'x') + "...");  // a letter of two bytes is not cut in half
 }
 
 TEST(SetSummary, CountsAndListsBadRows) {
