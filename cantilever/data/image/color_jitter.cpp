@@ -110,11 +110,12 @@ float remainder_of_one(float value) {
   return rest < 0 ? rest + 1.0F : rest;
 }
 
-// convert_image_dtype there and back.
+// convert_image_dtype there and back. A float resize leaves 0..1 at edges; for such a pixel
+// torchvision's formula divides by zero or turns its sign, a NaN that ends the training.
 template <class T>
 float as_fraction(T value) {
   return std::is_same_v<T, uint8_t> ? static_cast<float>(value) / 255.0F
-                                    : static_cast<float>(value);
+                                    : std::clamp(static_cast<float>(value), 0.0F, 1.0F);
 }
 
 template <class T>
