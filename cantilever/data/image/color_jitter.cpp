@@ -65,7 +65,10 @@ std::array<float, 3> to_hsv(float red, float green, float blue) {
   const float smallest = std::min({red, green, blue});
   const bool is_grey = largest == smallest;
   const float spread = largest - smallest;
-  const float saturation = spread / (is_grey ? 1.0F : largest);
+  // Beside a dark edge a float resize gives pixels whose largest value is 0 and the others below:
+  // torchvision's quotient is then infinite and its result NaN. Here that pixel becomes black.
+  const float quotient = spread / (is_grey ? 1.0F : largest);
+  const float saturation = std::isfinite(quotient) ? quotient : 0.0F;
   const float divisor = is_grey ? 1.0F : spread;
   const float r = (largest - red) / divisor;
   const float g = (largest - green) / divisor;
@@ -110,12 +113,11 @@ float remainder_of_one(float value) {
   return rest < 0 ? rest + 1.0F : rest;
 }
 
-// convert_image_dtype there and back. A float resize leaves 0..1 at edges; for such a pixel
-// torchvision's formula divides by zero or turns its sign, a NaN that ends the training.
+// convert_image_dtype there and back.
 template <class T>
 float as_fraction(T value) {
   return std::is_same_v<T, uint8_t> ? static_cast<float>(value) / 255.0F
-                                    : std::clamp(static_cast<float>(value), 0.0F, 1.0F);
+                                    : static_cast<float>(value);
 }
 
 template <class T>

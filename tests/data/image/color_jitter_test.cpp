@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
+#include <cstdint>
 
 namespace cantilever {
 namespace {
@@ -16,22 +16,16 @@ AugmentationChoice hue_by(double factor) {
   return choice;
 }
 
-// Beside a dark edge a float resize gives values below 0, such as a largest one of 0 or less, by
-// which the saturation is divided.
-TEST(ColorJitter, HueOfValuesBeyondZeroAndOneIsThatOfTheNearest) {
-  constexpr int64_t kPlane = 5;
-  const std::array<float, 3 * kPlane> beyond = {0.0F,  -0.1F, 1.2F, -0.02F, 0.3F,    //
-                                                -0.1F, 0.05F, 1.1F, -0.02F, -0.01F,  //
-                                                -0.2F, -0.1F, 0.3F, -0.01F, 0.2F};
+// Beside a dark edge a float resize gives values below 0; torchvision makes a NaN of a pixel whose
+// largest value is 0.
+TEST(ColorJitter, HueOfAPixelWhoseLargestValueIsZeroIsBlack) {
+  constexpr int64_t kPlane = 3;
   for (const double factor : {-0.3, 0.0, 0.1}) {
-    auto got = beyond, expected = beyond;
-    for (float& value : expected) value = std::fmin(std::fmax(value, 0.0F), 1.0F);
-    apply_colour_changes(hue_by(factor), got.data(), kPlane);
-    apply_colour_changes(hue_by(factor), expected.data(), kPlane);
-    for (size_t i = 0; i < got.size(); ++i) {
-      EXPECT_TRUE(got[i] >= 0 && got[i] <= 1) << factor << " " << i << ": " << got[i];
-      EXPECT_EQ(got[i], expected[i]) << factor << " " << i;
-    }
+    std::array<float, 3 * kPlane> pixels = {0.0F,  -0.1F, 1e-45F,  //
+                                            -0.1F, 0.0F,  -0.1F,   //
+                                            -0.2F, 0.0F,  -0.1F};
+    apply_colour_changes(hue_by(factor), pixels.data(), kPlane);
+    for (const float value : pixels) EXPECT_NEAR(value, 0, 1e-30F) << factor;
   }
 }
 
