@@ -2,6 +2,7 @@
 
 #include <arrow/buffer.h>
 #include <arrow/io/memory.h>
+#include <arrow/memory_pool.h>
 #include <parquet/column_page.h>
 #include <parquet/column_reader.h>
 #include <parquet/encoding.h>
@@ -20,6 +21,7 @@ namespace {
 constexpr int32_t kMostEntries = int32_t{1} << 27;
 // What a page of a delta encoding may become: prefixes make much out of few bytes.
 constexpr size_t kMostDecoded = size_t{1} << 30;
+constexpr size_t kHugePage = size_t{64} << 20U;
 constexpr int kDecodeStep = 256;  // values at a time
 
 // A page without compression, its levels decoded.
@@ -35,7 +37,11 @@ std::shared_ptr<parquet::Page> read_page(const ParquetPageBytes& bytes) {
   const auto buffer =
       std::make_shared<arrow::Buffer>(reinterpret_cast<const uint8_t*>(bytes.bytes.data()),
                                       static_cast<int64_t>(bytes.bytes.size()));
-  parquet::ReaderProperties properties;
+  // Arrow's allocator keeps blocks for the next page, which is fast, but of huge ones it keeps
+  // several; the system's gives them back at once.
+  const bool huge = bytes.bytes.size() > kHugePage;
+  parquet::ReaderProperties properties(huge ? arrow::system_memory_pool()
+                                            : arrow::default_memory_pool());
   properties.set_page_checksum_verification(true);
   const auto reader = parquet::PageReader::Open(
       std::make_shared<arrow::io::BufferReader>(buffer), std::numeric_limits<int64_t>::max(),
