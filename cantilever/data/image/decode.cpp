@@ -56,7 +56,7 @@ void check_picture_size(const char* format, int64_t width, int64_t height,
                    format, ": its header declares ", width, " x ", height,
                    " pixels, more than the limit of ", options.max_pixels,
                    " pixels a picture (the file is damaged or meant to exhaust memory; for an "
-                   "honest picture raise the limit or shrink the picture)");
+                   "honest picture raise the limit with --max_image_pixels or shrink the picture)");
 }
 
 DecodedImage decode_image(std::span<const std::byte> encoded, const DecodeOptions& options) {

@@ -111,10 +111,10 @@ int write_front(int descriptor, const std::string& bytes) {
 void tell_of_others(const fs::path& path) {
   const CacheFiles others = cache_files_in(path.parent_path(), path);
   if (others.count == 0) return;
-  log_info(concat("decoded cache: cache files of other data or settings in ",
+  log_info(concat("decoded cache: cache files of other splits, data or settings in ",
                   path.parent_path().string(), ": ", others.count, ", ",
                   format_bytes(static_cast<double>(others.bytes)),
-                  "; those no longer needed may be deleted"));
+                  "; those that no run needs any more may be deleted"));
 }
 
 }  // namespace

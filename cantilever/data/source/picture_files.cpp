@@ -336,8 +336,8 @@ void PictureFiles::refuse(std::string_view stored, const Place& place, const std
                    limit, advice);
   std::string others;
   for (size_t i = 1; i < roots_.size(); ++i) others += concat(", ", roots_[i]->limit());
-  throw_error(concat(place(), ": the picture ", name, " is not there; looked for ", full,
-                     others.empty() ? "" : concat(" and in ", others.substr(2)),
+  throw_error(concat(place(), ": the picture ", name, " is not there; looked for ",
+                     quoted(full, 400), others.empty() ? "" : concat(" and in ", others.substr(2)),
                      stored.front() == '/' ? "" : " and from the working folder",
                      "; --image_root is the folder where relative paths start"));
 }
