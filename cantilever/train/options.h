@@ -28,7 +28,7 @@ struct TrainOptions {
   std::string image_root;
   std::string image_column = "image_path";
   std::string caption_column = "caption";
-  bool find_image_column = false;    // the names are defaults, see SourceOptions
+  bool find_image_column = false;  // the names are defaults, see SourceOptions
   bool find_caption_column = false;
   int64_t max_seq_length = 128;
   std::optional<int64_t> max_train_samples, max_eval_samples, max_predict_samples;
