@@ -67,10 +67,10 @@ class Gate(PlantedTree):
 
 
 class Shares(unittest.TestCase):
-    def test_the_minutes_of_the_stages_stay_below_55(self):
+    def test_the_minutes_of_the_stages_stay_below_80(self):
         minutes = re.findall(r"^stage \w+ (\d+) ", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
         self.assertGreaterEqual(len(minutes), 3)
-        self.assertLess(sum(map(int, minutes)), 55)
+        self.assertLess(sum(map(int, minutes)), 80)
 
 
 if __name__ == "__main__":
