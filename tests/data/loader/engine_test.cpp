@@ -102,10 +102,13 @@ TEST(LoaderCache, ASecondEpochDoesNotTouchTheSource) {
       // With three captions a row, until each has been drawn, as far as chance allows.
       take(loader, captions > 1 ? 5 * 60 : 5);
       loader.pause();
-      EXPECT_EQ(source->reads, 20);
+      // A row that two threads make at once, for two epochs, is read by both.
+      const int rows_read = source->reads;
+      EXPECT_GE(rows_read, 20);
+      EXPECT_LE(rows_read, 20 + 4 * workers);
       const int captions_read = source->caption_reads;
       take(loader, 15);
-      EXPECT_EQ(source->reads, 20);
+      EXPECT_EQ(source->reads, rows_read);
       EXPECT_EQ(source->caption_reads, captions_read);
       const LoaderStatistics done = loader.statistics();
       EXPECT_GE(done.cache_hits, 15 * 4);
