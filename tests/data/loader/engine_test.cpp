@@ -146,7 +146,8 @@ TEST(LoaderCache, ABadPictureIsBadInEveryEpochAndLeavesItsPlace) {
   EXPECT_EQ(all[1].rows, (std::vector<int64_t>{4, 6, 6, 7}));
   EXPECT_EQ(all[4].pixels, all[1].pixels);
   EXPECT_EQ(all[7].pixels, all[1].pixels);
-  EXPECT_EQ(source->reads, 12);
+  EXPECT_GE(source->reads, 12);  // two threads may make a row at once
+  EXPECT_LE(source->reads, 12 + 4 * options.num_workers);
   EXPECT_EQ(loader.bad_samples().size(), 1U);
   EXPECT_EQ(loader.statistics().bad_rows, 1);
 }
