@@ -33,6 +33,13 @@ struct Folder {
 
 }  // namespace
 
+void touch(std::span<const std::byte> bytes) {
+  unsigned sum = 0;
+  for (const std::byte byte : bytes) sum += std::to_integer<unsigned>(byte);
+  static volatile unsigned sink;
+  sink = sum;
+}
+
 void expect_error_or_success(const std::function<void()>& work) {
   // Warnings about hostile files are not what is looked for here.
   static const bool kQuiet = [] {
